@@ -24,9 +24,9 @@ export function damageTexts(
 ): readonly string[] {
   const { recovered, setAside, lost } = damage ?? { recovered: 0, setAside: 0, lost: 0 };
   const parts = [
-    ...(recovered > 0 ? [`${counted(recovered, "version")} came back from their contents`] : []),
+    ...(recovered > 0 ? [`${counted(recovered, "version")} came back`] : []),
     ...(setAside > 0 ? [`${counted(setAside, "content")} of unknown files set aside`] : []),
-    ...(lost > 0 ? [`${counted(lost, "version")} lost`] : []),
+    ...(lost > 0 ? [`at most ${counted(lost, "version")} lost`] : []),
   ];
   const found = parts.length === 0 ? [] : [`Kept work was damaged: ${parts.join(", ")}; see kite rescue`];
   return [...(trouble === null ? [] : [`Kept work: ${clean(trouble)}`]), ...found];

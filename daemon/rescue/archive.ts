@@ -70,7 +70,9 @@ export class Archive {
 
   /** What is wrong with it now, as a sentence; null: nothing. Looks at the disk. */
   get trouble(): string | null {
-    const found = [this.#trouble, this.#loss].filter(one => one !== null);
+    const lost = this.#loss;
+    const loss = `${lost} was removed or cut while the daemon runs; put it back if you have it, else the next write begins it anew`;
+    const found = [this.#trouble, lost === null ? null : loss].filter(one => one !== null);
     return found.length === 0 ? null : found.join("; ");
   }
 
@@ -79,12 +81,11 @@ export class Archive {
     return { ...this.#lines.damage, setAside: this.versions.setAside, asideFolder: this.#asideFolder };
   }
 
-  /** What somebody did to the store while the daemon runs, as a sentence; null: nothing. */
+  /** What of the store somebody removed or cut while the daemon runs; null: nothing. */
   get #loss(): string | null {
     if (!this.#isRead || this.#isClosed) return null;
     if (!this.#store.isLost && !this.#index.isLost) return null;
-    const what = this.#store.isLost ? this.#options.dir : this.#index.path;
-    return `${what} was removed or cut while the daemon runs; put it back if you have it, else the next write begins it anew`;
+    return this.#store.isLost ? this.#options.dir : this.#index.path;
   }
 
   /** Reads the index piece by piece, then compares it with the contents. Whoever changes something waits for the first. */
@@ -289,7 +290,7 @@ export class Archive {
         await this.#forgetMissing(missing.slice(at, at + limits.rescuePrunedPerTurn));
       this.#lines.isDoubted = false;
       const { recovered, setAside, lost } = this.damage;
-      const what = `${recovered} versions came back, ${setAside} contents are set aside, ${lost} are lost`;
+      const what = `${recovered} versions came back, ${setAside} contents are set aside, at most ${lost} are lost`;
       if (this.#lines.isUntold)
         this.#options.onTrouble(`kept work was damaged: ${what}; see kite rescue`, null);
       this.#lines.isUntold = false;
@@ -317,7 +318,7 @@ export class Archive {
     try {
       await this.#store.open();
       await this.#index.rewrite(this.#lines.records());
-      this.#options.onTrouble(`the rescue store begins anew: ${loss}`, null);
+      this.#options.onTrouble(`${loss} was removed or cut while the daemon runs, and is begun anew`, null);
       void this.sweep();
       return true;
     } catch (error) {

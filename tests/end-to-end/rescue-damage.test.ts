@@ -44,7 +44,7 @@ test("what a start makes anew of a lost index is counted; what says nothing is s
   await world.start();
   const [labelled] = await world.versions({ file: join(dir, "a.ts") });
   expect(labelled).toEqual(versions.find(({ file }) => file === "a.ts"));
-  const found = "2 versions came back from their contents, 1 content of unknown files set aside";
+  const found = "2 versions came back, 1 content of unknown files set aside";
   const [status = "", doctor = "", rescue = ""] = (await said(dir)).split("\n---\n");
   for (const part of [status, doctor])
     expect(part).toContain(`Kept work was damaged: ${found}; see kite rescue`);

@@ -16,6 +16,7 @@ import { dirname, join } from "node:path";
 import { inflateSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { contentOf } from "../../bin/rescue/versions.ts";
+import { damageTexts } from "../../bin/view/versions.ts";
 import { Archive } from "../../daemon/rescue/archive.ts";
 import { IndexFile, lineOf } from "../../daemon/rescue/index-file.ts";
 import { isOwn, versionRow } from "../../daemon/rescue/rows.ts";
@@ -299,6 +300,23 @@ test.each([
   const next = await world.start();
   expect(all(next)).toEqual(all(first));
   expect(next.damage).toMatchObject({ recovered: 1, setAside: 0, lost: 0 });
+  await next.close();
+});
+
+test("of damaged lines no more is said than that they may have been versions", async () => {
+  const world = new World();
+  const first = await world.start();
+  await world.keep(first, "a.ts", "one\n");
+  await first.close();
+  truncateSync(world.index, readFileSync(world.index).length - 1);
+  const next = await world.start();
+  expect(files(next)).toEqual(["a.ts"]);
+  expect(damageTexts(next.damage, next.trouble)).toEqual([
+    "Kept work was damaged: at most 1 version lost; see kite rescue",
+  ]);
+  expect(world.troubles).toEqual([expect.stringContaining("at most 1 are lost")]);
+  const one = { recovered: 1, setAside: 0, lost: 0 };
+  expect(damageTexts(one, null)).toEqual(["Kept work was damaged: 1 version came back; see kite rescue"]);
   await next.close();
 });
 
