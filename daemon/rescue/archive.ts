@@ -84,8 +84,14 @@ export class Archive {
   /** What of the store somebody removed or cut while the daemon runs; null: nothing. */
   get #loss(): string | null {
     if (!this.#isRead || this.#isClosed) return null;
-    if (!this.#store.isLost && !this.#index.isLost) return null;
-    return this.#store.isLost ? this.#options.dir : this.#index.path;
+    const [latest] = this.versions.latestFirst();
+    try {
+      if (this.#store.isLost(latest?.hash ?? null)) return this.#options.dir;
+      return this.#index.isLost ? this.#index.path : null;
+    } catch {
+      // Something else in its place keeps from looking: what was opened is not there.
+      return this.#options.dir;
+    }
   }
 
   /** Reads the index piece by piece, then compares it with the contents. Whoever changes something waits for the first. */
@@ -366,7 +372,7 @@ export class Archive {
 
   #removeOrphan(hash: string): Promise<void> {
     return this.#changes.run(async () => {
-      if (!(await this.#isUsable()) || this.versions.has(hash)) return;
+      if (!this.#isRead || this.#isClosed || this.versions.has(hash)) return;
       const there = await this.#store.statOf(hash);
       if (there !== null && there.ctimeMs <= this.#options.wall() - limits.rescueOrphanMs)
         await this.#store.remove(hash);
@@ -376,7 +382,7 @@ export class Archive {
   #forgetMissing(versions: readonly Version[]): Promise<void> {
     return this.#changes.run(async () => {
       const lost: Version[] = [];
-      if (!(await this.#isUsable())) return;
+      if (!this.#isRead || this.#isClosed) return;
       for (const version of versions)
         if (!(await this.#store.isSound(version.hash, this.versions.storedBytesOf(version.hash))))
           lost.push(version);

@@ -70,10 +70,11 @@ export class ContentStore {
     await writeFile(join(this.dir, "CACHEDIR.TAG"), tag, { flag: "wx", mode: 0o600 }).catch(ifThere);
   }
 
-  /** Whether the folder of the contents is no longer the one that was opened. */
-  get isLost(): boolean {
-    const there = lstatSync(this.#objects, { throwIfNoEntry: false });
-    return there?.ino !== this.#own?.ino || there?.dev !== this.#own?.dev;
+  /** Whether the folder of the contents is no longer the one that was opened, or lacks this one. Throws the system's error. */
+  isLost(hash: string | null): boolean {
+    const [own, there] = [this.#own, lstatSync(this.#objects, { throwIfNoEntry: false })];
+    if (there?.ino !== own?.ino || there?.dev !== own?.dev) return true;
+    return hash !== null && lstatSync(this.pathOf(hash), { throwIfNoEntry: false }) === undefined;
   }
 
   pathOf(hash: string): string {

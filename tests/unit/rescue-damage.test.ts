@@ -552,6 +552,33 @@ describe("while the daemon runs", () => {
     await next.close();
   });
 
+  test("a folder with a file in its place is told, and takes no answer and no end with it", async () => {
+    const world = new World();
+    const archive = await world.start();
+    await world.keep(archive, "a.ts", "one\n");
+    renameSync(world.dir, `${world.dir}-aside`);
+    writeFileSync(world.dir, "");
+    expect(archive.trouble).toContain(`${world.dir} was removed or cut while the daemon runs`);
+    await expect(world.keep(archive, "b.ts", "two\n")).rejects.toThrow("cannot begin anew");
+    await archive.close();
+    expect(archive.trouble).toContain("cannot begin anew");
+  });
+
+  test("a folder that is emptied is told before the next write, which finds what is lost", async () => {
+    const world = new World();
+    const archive = await world.start();
+    for (const file of ["a.ts", "b.ts"]) await world.keep(archive, file, `${file}\n`);
+    const objects = join(world.dir, "objects");
+    for (const name of readdirSync(objects)) rmSync(join(objects, name), { recursive: true });
+    expect(archive.trouble).toContain(`${world.dir} was removed or cut while the daemon runs`);
+    await world.keep(archive, "c.ts", "c\n");
+    expect(archive.trouble).toBeNull();
+    await expect.poll(() => archive.damage.lost).toBe(2);
+    expect(files(archive)).toEqual(["c.ts"]);
+    expect(world.troubles.length).toBe(2);
+    await archive.close();
+  });
+
   test.each(["removed", "cut"])("an index that is %s is told, and written anew", async how => {
     const world = new World();
     const archive = await world.start();
