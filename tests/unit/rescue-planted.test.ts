@@ -51,16 +51,16 @@ const planted: readonly Planted[] = [
   {
     bug: "a content without a line that does not come back",
     file: "daemon/rescue/records.ts",
-    find: "if (isFree && (this.isDoubted || this.#lost.has(v.n))) {",
-    put: "if (isFree && this.#lost.has(v.n)) {",
+    find: "if (isFree && this.isDoubted) {",
+    put: "if (isFree && !this.isDoubted) {",
     tells: /without a line comes back|are missing|that the file never had/,
   },
   {
-    bug: "a rebuilt line that is not in the index",
+    bug: "rebuilt lines that are not in the index",
     file: "daemon/rescue/archive.ts",
     find: "if (isChanged) await this.#index.rewrite(this.#lines.records());",
-    put: "",
-    tells: /are missing|came back|^v-\d+ of|last version of uncommitted work/,
+    put: "if (isChanged) await this.#index.rewrite([]);",
+    tells: /are missing|came back|^v-\d+ of|last version of uncommitted work|went too early/,
   },
   {
     bug: "a version that is named though its content is gone",
