@@ -1,6 +1,6 @@
 /** Sends a command's requests to the daemon, and reports failures. */
 import { NotRunning } from "../client/errors.ts";
-import { readPersonToken } from "../daemon/instance/person-token.ts";
+import { readPersonToken } from "../daemon/instance/socket.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
 import type { QueryReply } from "../protocol/schemas/daemon.ts";

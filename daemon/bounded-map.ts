@@ -1,6 +1,6 @@
 /** An ordered map that evicts its oldest entries instead of growing. */
 
-export interface Bounds<V, K = string> {
+interface Bounds<V, K = string> {
   readonly entriesMax: number;
   /** Limit of all values together, in the unit of `weightOf`. The latest entry stays, whatever its weight. */
   readonly weightMax?: number;
@@ -95,4 +95,37 @@ export class BoundedMap<K, V> {
     if (this.#oldest === null) this.#walk = null;
     return this.#oldest;
   }
+}
+
+/** Returns the `max` least items, in order. It looks at each item once, and sorts only those that it returns. */
+export function least<Item>(
+  items: Iterable<Item>,
+  max: number,
+  compare: (a: Item, b: Item) => number,
+): Item[] {
+  const found: Item[] = [];
+  for (const item of items) {
+    const last = found.at(-1);
+    if (found.length === max && (last === undefined || compare(item, last) >= 0)) continue;
+    if (found.length === max) found.pop();
+    let at = found.length;
+    while (at > 0 && compare(item, found[at - 1] as Item) < 0) at -= 1;
+    found.splice(at, 0, item);
+  }
+  return found;
+}
+
+// Text as JSON, quicker than `JSON.stringify` for the plain words that names, paths and codes nearly always are.
+
+/** What JSON writes as it is, and is one byte a character; all else takes the plain way. */
+const unusual = /[^ !#-[\]-~]/;
+
+/** Returns what `JSON.stringify` returns for a string. */
+export function jsonText(text: string): string {
+  return unusual.test(text) ? JSON.stringify(text) : `"${text}"`;
+}
+
+/** Returns what `JSON.stringify` returns for a number within an object. */
+export function jsonNumber(value: number): string {
+  return Number.isFinite(value) ? `${value}` : "null";
 }

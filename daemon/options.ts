@@ -1,13 +1,18 @@
 /** The options of a daemon, and the result of starting one. */
+
 import type { Logger } from "pino";
 import type { HookAdapter } from "../hooks/seam/plan.ts";
 import type { KitePaths } from "../protocol/paths.ts";
 import type { UserConfig } from "./config/config.ts";
 import type { Clock } from "./engine/clock.ts";
+import type { Log } from "./engine/engine.ts";
+import type { Facts } from "./facts/facts.ts";
 import type { BudgetedFs } from "./facts/filesystem.ts";
 import type { GitChild } from "./facts/git/process.ts";
 import type { Journal } from "./journal/journal.ts";
+import type { PresenceTable } from "./sessions/presence.ts";
 import type { SharedSettings } from "./sharing/settings.ts";
+import type { Recorder } from "./trail/trail.ts";
 
 export interface DaemonOptions {
   readonly paths: KitePaths;
@@ -40,4 +45,16 @@ export interface RunningDaemon {
   /** Resolves when everything is closed: with the error that ended the daemon, or null. */
   readonly done: Promise<Error | null>;
   stop(why: string): void;
+}
+
+// The services that nearly every part of the daemon uses; interfaces with more of them extend this one.
+
+export interface Services {
+  /** This machine's name in the log. */
+  readonly node: string;
+  readonly engine: Log;
+  readonly clock: Clock;
+  readonly facts: Facts;
+  readonly presence: PresenceTable;
+  readonly recorder: Recorder;
 }

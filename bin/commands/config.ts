@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { type ConfigValues, loadConfig } from "../../daemon/config/config.ts";
-import { settings as settingRows } from "../../daemon/config/settings.ts";
+import { type ConfigValues, loadConfig, settings as settingRows } from "../../daemon/config/config.ts";
 import { settingsInForce, waitingText } from "../config/in-force.ts";
 import { setSetting, unsetSetting } from "../config/set.ts";
 import { leadSettings } from "../leading.ts";

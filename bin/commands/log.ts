@@ -1,7 +1,6 @@
 import { type Command, Option } from "commander";
-import { readForward, startBefore } from "../../daemon/trail/forward.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import { readTrail } from "../../daemon/trail/read.ts";
+import { readForward, readTrail, startBefore } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
 import {
   interrupted,

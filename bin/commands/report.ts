@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { readForward, startBefore } from "../../daemon/trail/forward.ts";
+import { readForward, startBefore } from "../../daemon/trail/read.ts";
 import {
   type ProcessContext,
   print,

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { readForward, startBefore } from "../../daemon/trail/forward.ts";
+import { readForward, startBefore } from "../../daemon/trail/read.ts";
 import { type ProcessContext, printFramed, printJson, type Run, screenOf } from "../process-context.ts";
 import { mostTokens } from "../tokens/session.ts";
 import { trailFlushed } from "../trail/flushed.ts";

@@ -1,7 +1,7 @@
 /** Writes one setting into the user's own config.json, and takes one out. */
 import { mkdirSync } from "node:fs";
 import { type Config, type ConfigKey, loadConfig } from "../../daemon/config/config.ts";
-import { changeSeen } from "../../daemon/config/seen-files.ts";
+import { changeSeen } from "../../daemon/config/off-switch.ts";
 import { named, readText, replaceText, retried, whileLocked } from "../../hooks/install/file.ts";
 import { append, member, parseObject, remove, replace } from "../../hooks/install/json-text.ts";
 import { limits } from "../../protocol/limits.ts";

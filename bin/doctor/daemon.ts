@@ -3,7 +3,7 @@ import { constants, existsSync, lstatSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { HelloRefused, LocalError, NotRunning, WrongOwner } from "../../client/errors.ts";
 import { isAlive } from "../../daemon/facts/processes.ts";
-import { readDaemonFile } from "../../daemon/instance/daemon-file.ts";
+import { readDaemonFile } from "../../daemon/instance/socket.ts";
 import { isElsewhere } from "../../hooks/client/mounts.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";

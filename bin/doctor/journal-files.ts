@@ -1,8 +1,7 @@
 /** Finds what a reader of the journal would fail at: a file of it that is none, or that may not be read. */
 import { constants } from "node:fs";
 import { join } from "node:path";
-import { nodeDisk } from "../../daemon/journal/disk.ts";
-import { journalFiles } from "../../daemon/journal/file-names.ts";
+import { journalFiles, nodeDisk } from "../../daemon/journal/disk.ts";
 import { type OddFile, oddFile, oddFolder } from "./odd-file.ts";
 
 /** Returns the first odd file of the journal in `dir`, which is a folder; null if each can be read. */

@@ -1,6 +1,6 @@
 /** Who listens on Kite's socket, if it is not the daemon; and whether a process is stopped. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { processWords } from "../../daemon/facts/process-words.ts";
+import { processWords } from "../../daemon/facts/programs.ts";
 import { clean, cut } from "../view/text.ts";
 
 /** A process, for a person. */

@@ -1,7 +1,7 @@
 /** Checks the files that the daemon and the commands read and write: whether each is what it should be, and may be used. */
 import { constants, existsSync } from "node:fs";
 import { join } from "node:path";
-import { readPersonToken } from "../../daemon/instance/person-token.ts";
+import { readPersonToken } from "../../daemon/instance/socket.ts";
 import { fileName, trailFiles } from "../../daemon/trail/line.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { ProcessContext } from "../process-context.ts";

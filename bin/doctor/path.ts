@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, lstatSync, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
-import { processWords } from "../../daemon/facts/process-words.ts";
+import { processWords } from "../../daemon/facts/programs.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { shellArgument } from "../../protocol/text.ts";

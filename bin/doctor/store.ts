@@ -1,7 +1,7 @@
 /** Checks Kite's files (journal, space, logs), and requests that failed by a bug. */
 import { constants, existsSync, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { inspectJournal } from "../../daemon/journal/inspect.ts";
+import { inspectJournal } from "../../daemon/journal/remains.ts";
 import {
   lostStore,
   lostStoreAdvice,

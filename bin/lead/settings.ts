@@ -1,7 +1,6 @@
 /** Settings of the leading half for `kite config`. */
 import type { ConfigValues } from "../../daemon/config/config.ts";
-import { projectFile } from "../../daemon/lead/checks/trusted-file.ts";
-import { healthText } from "../../daemon/lead/health/setting.ts";
+import { healthText, projectFile } from "../../daemon/lead/settings.ts";
 import { InstallFailed } from "../../hooks/install/file.ts";
 import { type Gates, gatesInForce, gatesText, stricter } from "../../protocol/lead/roles.ts";
 import type { ProcessContext } from "../process-context.ts";

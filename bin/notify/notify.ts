@@ -1,7 +1,7 @@
 /** `kite notify`: shows notices until it is ended. */
 import { LocalError } from "../../client/errors.ts";
-import type { NotifySetting } from "../../daemon/config/notify-setting.ts";
-import { notifyDefaults } from "../../daemon/config/notify-setting.ts";
+import type { NotifySetting } from "../../daemon/config/base-settings.ts";
+import { notifyDefaults } from "../../daemon/config/base-settings.ts";
 import { streamCode, streamEnd } from "../live.ts";
 import { type Client, type ProcessContext, print } from "../process-context.ts";
 import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";

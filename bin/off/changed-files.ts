@@ -1,5 +1,5 @@
 /** What `kite config` and `kite check --trust --list` say of a file that no command of Kite changed. `now.ts` has the words of `kite status`. */
-import { isChanged, markSeen, type SeenFile } from "../../daemon/config/seen-files.ts";
+import { isChanged, markSeen, type SeenFile } from "../../daemon/config/off-switch.ts";
 import { seemsAgents } from "../person.ts";
 import { type ProcessContext, print, screenOf } from "../process-context.ts";
 import { tilde } from "../view/places.ts";

@@ -2,8 +2,7 @@
 import { lstatSync, rmSync } from "node:fs";
 import type { Salvage } from "../../daemon/engine/salvage.ts";
 import { acquireInstance } from "../../daemon/instance/instance.ts";
-import { inspectJournal } from "../../daemon/journal/inspect.ts";
-import { readRemains, replaceJournal, wholeUntil } from "../../daemon/journal/remains.ts";
+import { inspectJournal, readRemains, replaceJournal, wholeUntil } from "../../daemon/journal/remains.ts";
 import { journalBefore, lostStoreProblem, startWithout } from "../../daemon/journal/store-mark.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { oddJournalFile } from "../doctor/journal-files.ts";

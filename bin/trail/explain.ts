@@ -1,5 +1,5 @@
 /** Answers `kite explain`: reads the trail once, and asks the daemon for what holds now. */
-import { readForward } from "../../daemon/trail/forward.ts";
+import { readForward } from "../../daemon/trail/read.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { storeUnknown } from "../../protocol/codes.ts";
 import { cardOf } from "../agent/agent.ts";

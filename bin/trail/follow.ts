@@ -2,8 +2,8 @@
 import { type FSWatcher, watch } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
-import { type Place, readForward } from "../../daemon/trail/forward.ts";
 import { fileName, type TrailLine, trailFiles } from "../../daemon/trail/line.ts";
+import { type Place, readForward } from "../../daemon/trail/read.ts";
 
 /** How often `readAtEnd` reads again if the daemon writes meanwhile. */
 const quietTries = 20;

@@ -1,5 +1,5 @@
 /** What the log calls a file: it has the paths of the machine where the daemon runs. */
-import { isBelow, joined, restBelow } from "../../daemon/facts/mounts/table.ts";
+import { isBelow, joined, restBelow } from "../../daemon/facts/mounts.ts";
 import { isElsewhere } from "../../hooks/client/mounts.ts";
 import { connected } from "../named-session.ts";
 import type { ProcessContext } from "../process-context.ts";

@@ -1,4 +1,4 @@
-import { readPersonToken } from "../../daemon/instance/person-token.ts";
+import { readPersonToken } from "../../daemon/instance/socket.ts";
 import { personName } from "../../protocol/names.ts";
 import { seemsAgents } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";

@@ -1,7 +1,7 @@
 /** `kite web`: a page of what the daemon knows. */
 import { LocalError } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
-import { readPersonToken } from "../../daemon/instance/person-token.ts";
+import { readPersonToken } from "../../daemon/instance/socket.ts";
 import { errorText, isSystemError } from "../../protocol/errors.ts";
 import type { Commands } from "../entry.ts";
 import { interrupted, type ProcessContext, print, printJson } from "../process-context.ts";

@@ -8,10 +8,10 @@ import {
   type ConfigValues,
   envValues,
   type Found,
+  objectIn,
+  settings,
   userConfig,
 } from "./config.ts";
-import { objectIn } from "./object-file.ts";
-import { settings } from "./settings.ts";
 
 export interface LiveConfigOptions {
   /** The user's file. */

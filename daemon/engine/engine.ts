@@ -13,17 +13,38 @@ import { emptyState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
 import { rulesLevel } from "../core/tables/base-state.ts";
 import type { Command, Entry, Grant, Proposal, Reply, Step } from "../core/tables/entries.ts";
-import type { Soon } from "../journal/format/batches.ts";
-import type { Found, Journal, ProposeFailure } from "../journal/journal.ts";
-import { Answers, type Caller, restarting } from "./answers.ts";
-import type { Clock } from "./clock.ts";
-import { CoreClock } from "./core-clock.ts";
+import type { Found, Journal, ProposeFailure, Soon } from "../journal/journal.ts";
+import { Answers, type Caller, Outbox, restarting } from "./answers.ts";
+import { Agenda, type Clock, CoreClock } from "./clock.ts";
 import { type LogView, ownView } from "./log-view.ts";
-import { Outbox } from "./outbox.ts";
-import { type OnStep, type Recovered, Replay, stateHash } from "./replay.ts";
-import { Agenda } from "./scheduler.ts";
-import { Snapshots } from "./snapshot-schedule.ts";
-import { asError, Throws } from "./throws.ts";
+import { type OnStep, type Recovered, Replay, Snapshots, stateHash } from "./replay.ts";
+
+// Decides when entries throw too often for the daemon to go on.
+
+/** Too many entries threw within a short time. */
+export class RepeatedThrows extends Error {
+  override readonly name = "RepeatedThrows";
+}
+
+/** Counts entries that threw lately: a few are voided, many end the daemon. */
+class Throws {
+  #at: number[] = [];
+
+  /** Counts entry `seq`, which threw at `now` (ms); returns the error that ends the daemon if there are too many. */
+  add(seq: number, now: number): RepeatedThrows | null {
+    this.#at = [...this.#at.filter(at => at > now - limits.throwsWindowMs), now];
+    if (this.#at.length < limits.throwsMax) return null;
+    const minutes = limits.throwsWindowMs / 60_000;
+    return new RepeatedThrows(
+      `${this.#at.length} entries threw within ${minutes} minutes; the last is ${seq}`,
+    );
+  }
+}
+
+/** Returns what was thrown as an error. */
+function asError(value: unknown): Error {
+  return value instanceof Error ? value : new Error(String(value));
+}
 
 /** What the daemon's parts use of its log. */
 export type Log = Omit<Engine, "found">;

@@ -1,4 +1,5 @@
 /** Rebuilds the state from a snapshot and the log entries after it. */
+
 import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 import { apply, applyUnheard, skip } from "../core/apply.ts";
@@ -6,8 +7,45 @@ import { copyOf, emptyState, linesOf as linesOfState, readState } from "../core/
 import type { State } from "../core/state.ts";
 import { firstRulesLevel, rulesKnown } from "../core/tables/base-state.ts";
 import type { Entry, Step } from "../core/tables/entries.ts";
-import type { Snapshot } from "../journal/journal.ts";
-import { Latest } from "./latest.ts";
+import type { Journal, Snapshot, Soon } from "../journal/journal.ts";
+
+/** The latest items of a sequence. Invariant: holds the last `most` added, fewer if there were not as many. */
+export class Latest<Item> {
+  readonly #most: number;
+  #items: Item[] = [];
+  /** Where the oldest one is, once the list is full. */
+  #oldest = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  clear(): void {
+    this.#items = [];
+    this.#oldest = 0;
+  }
+
+  /** Adds an item, and returns the one that no longer is among the latest. */
+  add(item: Item): Item | undefined {
+    if (this.#items.length < this.#most) {
+      this.#items.push(item);
+      return undefined;
+    }
+    const gone = this.#items[this.#oldest];
+    this.#items[this.#oldest] = item;
+    this.#oldest = (this.#oldest + 1) % this.#most;
+    return gone;
+  }
+
+  /** The items, oldest first. */
+  get inOrder(): readonly Item[] {
+    return [...this.#items.slice(this.#oldest), ...this.#items.slice(0, this.#oldest)];
+  }
+}
 
 /** The journal uses rules that this program does not know. */
 export class RulesUnknown extends Error {
@@ -183,4 +221,113 @@ export function checkRules(level: number): void {
   throw new RulesUnknown(
     `the journal follows rules ${level}, this program knows ${rulesKnown.join(", ")}: start a newer Kite`,
   );
+}
+
+/**
+ * Decides when to take a snapshot: after `entries` entries, and less often for a large state, since a snapshot costs
+ * its size. A failed snapshot is retried only after as many entries. The state is written line by line, with other work
+ * in between: rows that change meanwhile are written as they were.
+ */
+export class Snapshots {
+  readonly #journal: Journal;
+  readonly #soon: Soon;
+  readonly #entries: number;
+  #seq = 0;
+  #bytes = 0;
+  #triedSeq = 0;
+  #saving = false;
+  #isGivenUp = false;
+  /** Ends the pause before the next line. */
+  #goOn: (() => void) | null = null;
+
+  /** `entries`: the minimum number between two snapshots. */
+  constructor(journal: Journal, soon: Soon, entries: number = limits.snapshotEntries) {
+    this.#journal = journal;
+    this.#soon = soon;
+    this.#entries = entries;
+  }
+
+  /** Notes the snapshot that the state was recovered from. */
+  found(snapshot: Snapshot | null): void {
+    this.#seq = snapshot?.seq ?? 0;
+    this.#bytes = snapshot?.bytes.length ?? 0;
+  }
+
+  /**
+   * Whether a start takes a snapshot before it serves: it replayed many entries up to this state. Lives that end before
+   * a snapshot is due, or written, then do not add up. It costs no more than the start: that read a state of this size.
+   */
+  isDueAtStart({ seq }: State): boolean {
+    const many = Math.min(this.#entries, limits.startSnapshotEntries);
+    return seq - this.#seq >= many && !this.#journal.health.full;
+  }
+
+  /** Whether to take a snapshot now. A full disk keeps its remaining space for entries that free some. */
+  isDue({ seq }: State): boolean {
+    if (this.#saving || seq - Math.max(this.#seq, this.#triedSeq) < this.#entries) return false;
+    const { bytes, full } = this.#journal.health;
+    return !full && bytes >= 2 * this.#bytes;
+  }
+
+  /**
+   * Whether to take a snapshot before the journal closes: the state has entries after the last one, the disk has room for
+   * another, and to write it does not hold up the stop. The next start reads those entries otherwise.
+   */
+  isDueAtStop({ seq }: State): boolean {
+    const { bytes, full } = this.#journal.health;
+    return seq > this.#seq && !full && this.#bytes + bytes <= limits.stopSnapshotBytes;
+  }
+
+  /** Before a stop: gives up a snapshot under way. The next start reads from the journal what it would have held. */
+  giveUp(): void {
+    this.#isGivenUp = true;
+    // The journal's end waits for what it stores.
+    this.#goOn?.();
+  }
+
+  /**
+   * Stores a snapshot of the state as it is now. With `atOnce`, at a start and a stop, it does not pause for other work;
+   * without it, it resolves without one if it was given up.
+   */
+  async take(state: State, atOnce = false): Promise<void> {
+    this.#saving = true;
+    this.#triedSeq = state.seq;
+    const images = state.preimages.begin();
+    const written = { bytes: 0 };
+    try {
+      const { seq } = state;
+      const lines = linesOfState(copyOf(state, images));
+      await this.#journal.saveSnapshot(seq, this.#pieces(lines, written, atOnce));
+      this.#seq = seq;
+      this.#bytes = written.bytes;
+    } catch (error) {
+      // The journal stores none once it closes.
+      if (atOnce || !this.#isGivenUp) throw error;
+    } finally {
+      state.preimages.end(images);
+      this.#saving = false;
+    }
+  }
+
+  /** Makes a line when it is asked for: no more than one is in memory. Ends with an error if it is given up. */
+  async *#pieces(
+    lines: Iterable<string>,
+    written: { bytes: number },
+    atOnce: boolean,
+  ): AsyncGenerator<Buffer, void> {
+    for (const line of lines) {
+      if (written.bytes > 0 && !atOnce) await this.#pause();
+      if (this.#isGivenUp && !atOnce) throw new Error("the daemon stops: no snapshot was stored");
+      const piece = Buffer.from(written.bytes === 0 ? line : `\n${line}`);
+      written.bytes += piece.length;
+      yield piece;
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise(resolve => {
+      this.#goOn = resolve;
+      this.#soon(resolve);
+    });
+  }
 }

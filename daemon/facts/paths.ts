@@ -1,12 +1,122 @@
 /** Resolves names to real paths and lock keys. */
+
 import { type BigIntStats, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { type Folding, Foldings, folded, isAscii } from "./case-folding.ts";
+import { type Directory, exact, type Folding, Foldings, folded, isAscii } from "./case-folding.ts";
 import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
-import { Names, type PathFact } from "./path-cache.ts";
-import { below, type Place, placeBelow, placeNow, root } from "./places.ts";
+
+// The facts of a path that locks need, and their cache.
+
+/**
+ * What a lock needs to know of a path. `lexical`: absolute, from the text alone (`..` removes the word before it, even
+ * a link). `real`: the real path of the deepest existing ancestor, then the remaining words as given. `key`: equal for
+ * all spellings of one file, different for two files: `real`, folded as its directories fold. `dir`: the path names an
+ * existing directory, or ends with `/`.
+ */
+export interface PathFact {
+  readonly lexical: string;
+  readonly real: string;
+  readonly key: string;
+  readonly dir: boolean;
+}
+
+/** A name as a request spells it, with its cached fact, which is valid while its directory is the same. */
+interface Named {
+  /** The absolute path, from the text alone. */
+  readonly lexical: string;
+  readonly parent: string;
+  /** The `id` of the directory that the fact was made for. */
+  directory: string | null;
+  path: string;
+  key: string;
+  fact: PathFact | null;
+  /** The number of the callback in which the file was last looked at. */
+  look: number;
+}
+
+/**
+ * Caches the names of recent requests. Requests repeat the same files, and building a path costs more than looking at
+ * the file. Locks share these strings as keys.
+ */
+class Names {
+  readonly #from = new Map<string, Map<string, Named>>();
+  #count = 0;
+
+  get(cwd: string, file: string): Named {
+    const known = this.#from.get(cwd)?.get(file);
+    if (known !== undefined) return known;
+    if (this.#count >= limits.namesKeptMax) {
+      this.#from.clear();
+      this.#count = 0;
+    }
+    const lexical = resolve("/", cwd, file);
+    const named: Named = {
+      lexical,
+      parent: dirname(lexical),
+      directory: null,
+      path: "",
+      key: "",
+      fact: null,
+      look: -1,
+    };
+    const siblings = this.#from.get(cwd);
+    if (siblings === undefined) this.#from.set(cwd, new Map([[file, named]]));
+    else siblings.set(file, named);
+    this.#count += 1;
+    return named;
+  }
+}
+
+// Directories on the way to a file.
+
+/** A directory on the way to a file. */
+interface Place extends Directory {
+  readonly key: string;
+  /** How the parent directory folds names, if it is on the same device. */
+  readonly above: Folding;
+  /** Null for the root. */
+  readonly up: Place | null;
+}
+
+const root: Place = { path: "/", key: "/", device: null, stat: null, above: exact, up: null };
+
+/** Returns the directory `name` in `at`, which folds it by `names`. */
+function placeBelow(at: Place, name: string, names: Folding, stat: BigIntStats): Place {
+  const above = stat.dev === at.device || at.device === null ? names : exact;
+  const key = below(at.key, folded(name, names));
+  return { path: below(at.path, name), key, device: stat.dev, stat, above, up: at };
+}
+
+/**
+ * Returns the place of an absolute, lexical path at once, the same that the walk of `PathFacts` finds. Null if only the
+ * walk can tell: a part is a link or no directory, it may hang, or its folding is not known yet. All mount points on the
+ * way to a place are local ones.
+ */
+function placeNow(
+  path: string,
+  outside: Pick<BudgetedFs, "directoriesNow">,
+  foldings: Pick<Foldings, "ofNow">,
+): Place | null {
+  const words = path.split("/").slice(1);
+  if (!words.every(word => word !== "" && isAscii(word))) return null;
+  const stats = outside.directoriesNow(path);
+  let at = root;
+  for (const [n, name] of words.entries()) {
+    const stat = stats?.[n];
+    if (stat === undefined) return null;
+    const names = foldings.ofNow(at, { name, plain: true, stat });
+    if (names === null) return null;
+    at = placeBelow(at, name, names, stat);
+  }
+  return at;
+}
+
+/** Joins a real directory and one name. */
+function below(directory: string, name: string): string {
+  return directory === "/" ? `/${name}` : `${directory}/${name}`;
+}
 
 /** A file's stamp at one moment. */
 export interface Stamped {
@@ -16,7 +126,7 @@ export interface Stamped {
   readonly changedAt: number;
 }
 
-export interface PathFactsOptions {
+interface PathFactsOptions {
   readonly outside?: BudgetedFs;
   readonly platform?: NodeJS.Platform;
 }

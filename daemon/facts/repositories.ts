@@ -1,10 +1,10 @@
 /** Finds the repository, worktree and branch of a directory. */
-import { basename, dirname, resolve } from "node:path";
+
+import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
-import { isBelow, joined, restBelow } from "./mounts/table.ts";
-import type { MountPair } from "./mounts/view.ts";
+import { isBelow, joined, type MountPair, restBelow } from "./mounts.ts";
 import { PathFacts } from "./paths.ts";
 
 /**
@@ -21,7 +21,7 @@ export interface Repository {
   readonly gitDir: string | null;
 }
 
-export interface GitFactsOptions {
+interface GitFactsOptions {
   readonly outside?: BudgetedFs;
   readonly paths?: PathFacts;
   /** The folders of containers that have another path here. */
@@ -191,4 +191,28 @@ export class GitFacts {
     budget.localMs -= clock.workedMs - before;
     return fact.real;
   }
+}
+
+// Repositories and worktrees in the folders of a worktree. Files that git would read are read anew: no cache is asked.
+
+/** A folder of a worktree may have become a link. */
+const how = { maybeElsewhere: true };
+
+/** Whether nothing is in the folder. */
+export async function isEmpty(outside: BudgetedFs, path: string, budget: Budget): Promise<boolean> {
+  const names = await outside.look(path, null, budget, (prober, p) => prober.names(p, 1), how);
+  return names === null || names.length === 0;
+}
+
+/** Whether `git worktree add` of the project made this worktree. It then has a state of its own. */
+export async function isLinkedWorktree(
+  outside: BudgetedFs,
+  { project, worktree, gitDir }: Repository,
+  budget: Budget,
+): Promise<boolean> {
+  if (gitDir === null) return false;
+  const isBelow = [join(project, ".git"), project].some(common => gitDir.startsWith(`${common}/worktrees/`));
+  const read = (path: string) =>
+    outside.look(path, null, budget, (prober, p) => prober.readSmall(p, limits.smallFileBytes), how);
+  return isBelow && (await read(join(gitDir, "gitdir")))?.trim() === join(worktree, ".git");
 }

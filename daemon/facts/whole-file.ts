@@ -14,8 +14,7 @@ import { lstat, open, readlink, realpath } from "node:fs/promises";
 import { limits } from "../../protocol/limits.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { stampOf } from "./paths.ts";
-import { NotHere } from "./per-device-limit.ts";
-import { nodeProberHere } from "./prober.ts";
+import { NotHere, nodeProberHere } from "./prober.ts";
 
 /**
  * What stands at a path. `gone`: nothing, or this user may not see it. `other`: a link, or no regular file, as `what` says.

@@ -5,6 +5,7 @@
  * from the thread pool: the event loop turned and a thread ran. On an idle machine a beat lasts `beatMs`. If processes
  * outnumber processors it lasts longer, and still counts `beatMs`. The clock runs while it has a watcher.
  */
+
 import { randomFill } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 
@@ -29,7 +30,7 @@ const systemDrive: Drive = {
 };
 
 /** Called at each beat; `starved`: the event loop or the thread pool had to wait for a processor. */
-export type Watcher = (starved: boolean) => void;
+type Watcher = (starved: boolean) => void;
 
 export class WorkClock {
   readonly drive: Drive;
@@ -120,5 +121,66 @@ export class Allowance {
 
   get isOver(): boolean {
     return this.clock.workedMs >= this.#workUntil || this.clock.drive.now() >= this.#timeUntil;
+  }
+}
+
+/** A number of slots. A slot that is given back goes to the one who waits longest: nobody who comes later gets in between. */
+export class Slots {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(max: number) {
+    this.#free = max;
+  }
+
+  /** Runs the work in a slot, once there is one. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>(go => this.#waiting.push(go));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+}
+
+// Work that many callers ask for at a time.
+
+interface Run<T> {
+  readonly done: Promise<T>;
+  next: Promise<T> | null;
+}
+
+/**
+ * Runs work by a name. A caller that asks during a run of the same name shares the next one with others: it begins after
+ * their question, so its result is no older. At most `max` runs are under way.
+ */
+export class SharedRuns<T> {
+  readonly #runs = new Map<string, Run<T>>();
+  readonly #slots: Slots;
+
+  constructor(max: number) {
+    this.#slots = new Slots(max);
+  }
+
+  run(name: string, work: () => Promise<T>): Promise<T> {
+    const run = this.#runs.get(name);
+    if (run === undefined) return this.#begin(name, work);
+    const begin = () => this.#begin(name, work);
+    run.next ??= run.done.then(begin, begin);
+    return run.next;
+  }
+
+  #begin(name: string, work: () => Promise<T>): Promise<T> {
+    const run: Run<T> = { done: this.#slots.run(work), next: null };
+    this.#runs.set(name, run);
+    const end = () => {
+      if (run.next === null) this.#runs.delete(name);
+    };
+    run.done.then(end, end);
+    return run.done;
   }
 }

@@ -4,14 +4,12 @@ import type { BigIntStats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { Budget, BudgetedFs, Unreachable } from "./filesystem.ts";
-import { contentOf, oidOf } from "./git/blob.ts";
-import { type Staged, statText } from "./git/index.ts";
-import { type GitLists, ListFacts, NotTold } from "./git/lists.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
-import { isEmpty, isLinkedWorktree } from "./nested-repositories.ts";
+import { contentOf, oidOf } from "./git/process.ts";
+import { type GitLists, ListFacts, NotTold, type Staged, statText } from "./git/status.ts";
 import type { Repository } from "./repositories.ts";
-import { SharedRuns } from "./shared-runs.ts";
-import { Allowance } from "./work-clock.ts";
+import { isEmpty, isLinkedWorktree } from "./repositories.ts";
+import { Allowance, SharedRuns } from "./work-clock.ts";
 
 export interface WorktreeState {
   /** The id of the commit; null before the first one. */

@@ -1,25 +1,79 @@
 /** What the actions of a hook event share. */
 
 import type { LockNote } from "../../hooks/seam/outcomes.ts";
-import type { HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookPlan, LikelySubagent } from "../../hooks/seam/plan.ts";
 import type { HookAction, HookOutcome, PlainAction } from "../../hooks/seam/slices.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { quote } from "../../protocol/text.ts";
+import type { Rules } from "../config/project-rules.ts";
 import type { Actor, FileRef } from "../core/frame/actors.ts";
 import { firstBlocker, type Requester, useOf, waitersOver } from "../core/locks/blockers.ts";
 import { yieldAt } from "../core/locks/leases.ts";
 import type { Command } from "../core/tables/entries.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import { pathOfWork } from "../core/work/dirty-files.ts";
+import { refs, refsNow } from "../facts/facts.ts";
 import { type Call, isRefusal } from "../server/call.ts";
-import { actorOf } from "../sessions/commands.ts";
-import { nameOf, workedOn } from "../views/sessions-and-locks.ts";
-import type { Delivery } from "./delivery.ts";
-import type { Grants } from "./grants.ts";
+import { actorOf } from "../sessions/proposals.ts";
+import { nameOf, workedOn } from "../views/sessions.ts";
+import { type Grants, keeperOf, keptAgainst } from "./edits/edit-lock.ts";
 import type { HookServices } from "./hook-services.ts";
-import { keeperOf, keptAgainst } from "./lasting-locks.ts";
-import type { Scope } from "./scope.ts";
+import type { Delivery } from "./points.ts";
 import { refusalVerdict } from "./verdict.ts";
+
+// What the actions of one hook event share: each is found out when it is first asked for, and once.
+
+/** A file as an action names it. */
+interface NamedFile {
+  readonly session: string;
+  readonly cwd: string;
+  readonly file: string;
+}
+
+/** A file, and the rules that its project sets for it; or why it is not known. */
+type RuledFile = { readonly file: FileRef; readonly rules: Rules } | Refusal;
+
+export class Scope {
+  readonly #services: HookServices;
+  #named: NamedFile | null = null;
+  #ruled: Promise<RuledFile> | null = null;
+  #answerByMs: number | null = null;
+
+  constructor(services: HookServices) {
+    this.#services = services;
+  }
+
+  /** When a guarded line's hook has to answer, by the clock: its client waits for all of the guard's actions together. */
+  get answerByMs(): number {
+    this.#answerByMs ??= this.#services.clock.now() + limits.guardAnswerMs;
+    return this.#answerByMs;
+  }
+
+  /** Returns the event's file with its rules. */
+  ruledFile(named: NamedFile): Promise<RuledFile> {
+    const known = this.#named;
+    const isKnown = known?.file === named.file && known.cwd === named.cwd && known.session === named.session;
+    if (this.#ruled === null || !isKnown) {
+      this.#named = named;
+      this.#ruled = this.#find(named);
+    }
+    return this.#ruled;
+  }
+
+  async #find({ session, cwd, file }: NamedFile): Promise<RuledFile> {
+    const files = refsNow(this.#services, cwd, [file]) ?? (await refs(this.#services, cwd, [file]));
+    if (isRefusal(files)) return files;
+    const [found] = files;
+    if (found === undefined) throw new Error("one name gave no file");
+    return { file: found, rules: await rulesFor(this.#services, session, found) };
+  }
+}
+
+/** The rules that the file's project sets for it. */
+export function rulesFor({ rules, engine }: HookServices, session: string, file: FileRef): Promise<Rules> {
+  return rules.for(pathOf(file), engine.state.sessions.live.get(session));
+}
 
 export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
 
@@ -153,4 +207,35 @@ function doingOf(services: HookServices, actor: Actor): Pick<LockNote, "doing" |
   const { files, byWriter } = services.engine.state.writes;
   const keys = doing === null ? [...(byWriter.get(actor.session) ?? [])].slice(-limits.doingFilesMax) : [];
   return { doing, edited: keys.flatMap(key => files.get(key) ?? []).map(pathOfWork) };
+}
+
+// Who probably acts, where the client says that a subagent does and not which: clients older than the supported ones.
+//
+// Invariants: the session's main agent owns every lock and claim. The guess is read for an event of such a session alone, and
+// goes into words and the trail; gates then warn where they would hold back.
+
+/** Notes that the session's client tells no agents apart. */
+export function noteUntold({ untoldAgents }: Pick<HookServices, "untoldAgents">, session: string): void {
+  const [oldest] = untoldAgents;
+  if (untoldAgents.size >= limits.gatedActorsMax && oldest !== undefined) untoldAgents.delete(oldest);
+  untoldAgents.add(session);
+}
+
+/** Returns the services with which one event runs: with the guess if its transcript has one. */
+export async function withLikelyActor(services: HookServices, plan: HookPlan): Promise<HookServices> {
+  const { session, agent, transcript } = plan;
+  // Where Kite only observes, the recorder is another, and no gate holds anybody back.
+  if (session === null || agent !== null || transcript === null || services.observes) return services;
+  const likely = await services.facts.likelySubagent({ session, transcript });
+  if (likely === null) return services;
+  const words = likelyWords(likely);
+  return { ...services, likelyActor: words, recorder: services.recorder.guessing(words) };
+}
+
+/** The guess in words. What an agent wrote in its call is quoted. */
+function likelyWords({ type, description, isNested, others }: LikelySubagent): string {
+  const what = description === null ? "" : ` (${quote(description, limits.nameBytes)})`;
+  const which = isNested ? "a subagent's subagent" : "its subagent";
+  const beside = others === 0 ? "" : ` or one of ${others} that run beside it`;
+  return `perhaps ${which} ${quote(type, limits.nameBytes)}${what}${beside}`;
 }

@@ -7,34 +7,30 @@ import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { UserConfig } from "../config/config.ts";
-import { OffSwitchReader } from "../config/off-switch.ts";
+import { type EntriesIn, OffSwitchReader, SeenFiles } from "../config/off-switch.ts";
 import { ProjectRules, type ProjectRulesOptions } from "../config/project-rules.ts";
-import { type EntriesIn, SeenFiles } from "../config/seen-files.ts";
 import type { Whose } from "../core/tables/messages.ts";
-import type { EventHub } from "../events/hub.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
-import type { Services } from "../services.ts";
+import type { Services } from "../options.ts";
+import type { EventHub } from "../server/events.ts";
 import { ClientTasks } from "../sessions/client-tasks.ts";
 import { noteChangedFile, noteOff } from "../trail/decisions.ts";
-import { Baselines } from "../worktree/baselines.ts";
-import { SeenWrites } from "../worktree/seen-writes.ts";
-import { Writers } from "../worktree/writers.ts";
-import { BranchLooks } from "./branch-looks.ts";
-import { HookLocks } from "./edit-lock.ts";
-import { GuardConfirmations } from "./guard/confirmations.ts";
-import { LineEdits } from "./guard/line-edits.ts";
-import { RunningGitCommands } from "./guard/running-git-commands.ts";
-import { StashLines } from "./guard/stash-lines.ts";
-import { NotedDecisions } from "./noted-decisions.ts";
-import { fileNotes, firstDenials, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
-import { OpenCalls } from "./open-calls.ts";
-import { OwnFiles } from "./own-files.ts";
-import { PeerMemory } from "./peer-changes.ts";
-import { Pending } from "./pending.ts";
+import { Baselines, SeenWrites, Writers } from "../worktree/writers.ts";
+import { NotedDecisions, OpenCalls, ToolFailures, ToolUses } from "./calls.ts";
+import { HookLocks } from "./edits/edit-lock.ts";
+import { OwnFiles } from "./edits/own-files.ts";
+import { GuardConfirmations, LineEdits, RunningGitCommands, StashLines } from "./guard/memory.ts";
+import {
+  fileNotes,
+  firstDenials,
+  mergeRisks,
+  Notices,
+  Pending,
+  type Terminal,
+  terminalCounts,
+} from "./notices.ts";
 import type { HookPoints } from "./points.ts";
-import { SessionWorks } from "./session-work.ts";
-import { ToolFailures } from "./tool-failures.ts";
-import { ToolUses } from "./tool-uses.ts";
+import { BranchLooks, PeerMemory, SessionWorks } from "./session-work.ts";
 import { HookWakes } from "./wake.ts";
 
 export interface HookServices extends Services {

@@ -10,8 +10,8 @@ import { noteKey, type PendingNotes, type Whose } from "../core/tables/messages.
 import { idsIn, type Logs, type LogView, mailLogs, noteIds } from "../engine/log-view.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";
-import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
+import type { Delivery } from "./points.ts";
 
 /** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */
 export function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> | HookOutcome {

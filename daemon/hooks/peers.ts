@@ -3,26 +3,28 @@
  * what was finished there.
  * Invariant: however many sessions and keys there are, only those are looked at that can be shown or whose work is compared.
  */
+
 import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
+import { least } from "../bounded-map.ts";
+import type { FileRef } from "../core/frame/actors.ts";
 import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { countPresent, isPresent } from "../core/sessions/room.ts";
+import type { State } from "../core/state.ts";
 import type { Hold, Session } from "../core/tables/base-state.ts";
 import { countItems, itemsOf, itemsSince, latestItem } from "../core/tables/context.ts";
 import { type DeclaredFile, declarationsOf } from "../core/tables/declarations.ts";
+import { rowsOfSession } from "../core/tables/locks.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import { latestFinished, listOf } from "../core/tables/tasks.ts";
-import { least } from "../least.ts";
 import { elsewhereRows } from "../sharing/elsewhere.ts";
-import { sessionRow, workedOn } from "../views/sessions-and-locks.ts";
+import { nameOf, sessionRow, workedOn } from "../views/sessions.ts";
 import type { ActionOf, Run } from "./action.ts";
+import { keptBy } from "./edits/edit-lock.ts";
 import type { HookServices } from "./hook-services.ts";
 import { unreadOf } from "./inbox.ts";
-import { keptBy } from "./lasting-locks.ts";
-import { Nearness } from "./nearness.ts";
-import { marksOf, type PeerMarks } from "./peer-changes.ts";
-import { withSlash } from "./session-work.ts";
+import { marksOf, Nearness, type PeerMarks, withSlash } from "./session-work.ts";
 
 const nobody = {
   ...{ sessions: [], moreSessions: 0, own: null, views: [], locks: [], finished: [], keys: [], moreKeys: 0 },
@@ -218,4 +220,50 @@ function allKeysOf({ engine }: HookServices, self: Session, ofOthers: boolean) {
     else keys.push(key);
   }
   return { keys, moreKeys: Math.max(0, countItems(context, project) - own - keys.length) };
+}
+
+// What a session's status line shows.
+
+/** Reads the state alone. It looks at no more than `glanceLocksMax` locks, since it runs at each turn of the client. */
+export function glance({ services }: Run, { session }: ActionOf<"glance">): HookOutcome {
+  const { engine } = services;
+  const { state } = engine;
+  const self = state.sessions.live.get(session);
+  if (self === undefined) return { did: "glance", ok: true, glance: null };
+  const log = engine.logOf(self.project);
+  const rows = rowsOfSession(state.locks.actors, session, null);
+  const keys = rows.flatMap(({ holds }) => [...holds]).reverse();
+  const holds = keys.slice(0, limits.glanceLocksMax).flatMap(key => state.locks.holds.get(key) ?? []);
+  const waiters = new Set<string>();
+  for (const hold of holds) {
+    for (const { actor, origin } of waitersOver(state.locks, hold)) {
+      if (origin !== null && actor.session !== session) waiters.add(nameOf(services, actor));
+    }
+  }
+  const [waited] = rows.flatMap(({ waits }) => [...waits].flatMap(ticket => waitedFile(state, ticket)));
+  return {
+    did: "glance",
+    ok: true,
+    glance: {
+      name: self.name,
+      holds: holds.map(({ file }) => file),
+      moreHolds: keys.length - holds.length,
+      waiters: [...waiters],
+      waitsFor: waited === undefined ? null : { file: waited.file, holder: holderOf(services, waited) },
+      readyTasks: listOf(log.state.tasks, "ready", log.project(self.project)).size,
+      unread: unreadOf(engine, session),
+    },
+  };
+}
+
+function waitedFile({ locks }: State, ticket: number): readonly FileRef[] {
+  const waiter = locks.waiters.get(ticket);
+  return waiter === undefined || waiter.origin === null ? [] : waiter.files.slice(0, 1);
+}
+
+function holderOf(services: HookServices, { key, dir }: FileRef): string | null {
+  const { holds, heldPaths } = services.engine.state.locks;
+  const [held] = heldPaths.overlapping(key, dir);
+  const hold = held === undefined ? undefined : holds.get(held);
+  return hold === undefined ? null : nameOf(services, hold.actor);
 }

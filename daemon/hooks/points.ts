@@ -6,13 +6,44 @@ import type { Actor, FileRef, Written } from "../core/frame/actors.ts";
 import type { Command } from "../core/tables/entries.ts";
 import type { Whose } from "../core/tables/messages.ts";
 import type { Spelled } from "../core/tables/naming.ts";
-import type { Delivery } from "./delivery.ts";
 import type { Led } from "./wake.ts";
 
-/** An agent's sign of life; `agent` is null for the main agent. */
-export type Sign = Extract<HookAction, { do: "heartbeat" }> & { readonly whose: Whose };
+/** Tells the parts of one hook answer whether that answer reached its client. */
+export class Delivery {
+  readonly #waiting: ((heard: boolean) => void)[] = [];
+  readonly #isTold: boolean;
+  #heard: boolean | null = null;
 
-export type TeammateSign = Sign & { readonly teammate: NonNullable<Sign["teammate"]> };
+  /** `isTold`: false if the answer will carry no words, as where Kite only observes. */
+  constructor(isTold = true) {
+    this.#isTold = isTold;
+  }
+
+  /**
+   * Calls `settled` once: with true if the client got the answer, with false if it did not. A part that comes after the
+   * answer was sent is not in it, so its `settled` is called with false at once.
+   */
+  whenSettled(settled: (heard: boolean) => void): void {
+    if (this.#heard === null) this.#waiting.push(settled);
+    else settled(false);
+  }
+
+  /** The same of words in the answer: `settled` is called with true if the agent got them. */
+  whenTold(settled: (heard: boolean) => void): void {
+    this.whenSettled(heard => settled(heard && this.#isTold));
+  }
+
+  /** Records whether the answer reached its client and calls each `settled`. */
+  readonly settle = (heard: boolean): void => {
+    this.#heard = heard;
+    for (const settled of this.#waiting.splice(0)) settled(heard);
+  };
+}
+
+/** An agent's sign of life; `agent` is null for the main agent. */
+type Sign = Extract<HookAction, { do: "heartbeat" }> & { readonly whose: Whose };
+
+type TeammateSign = Sign & { readonly teammate: NonNullable<Sign["teammate"]> };
 
 /** What a session's process says of it: its name, and a command that follows its beginning. */
 export interface Introduction {
@@ -33,7 +64,7 @@ export interface EndedLine {
 }
 
 /** A write that a tool reported and that has ended. */
-export interface EndedWrite {
+interface EndedWrite {
   readonly actor: Actor;
   readonly file: Spelled;
   readonly tool: string | null;

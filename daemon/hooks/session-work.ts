@@ -2,19 +2,30 @@
  * What each session works on, as it is compared with the work of others and told to them. Made when somebody asks, and
  * again only after it changed: a prompt and a start look at many sessions, of which few changed since the last look.
  */
+
 import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap, least } from "../bounded-map.ts";
+import { type BranchFile, uncommitted } from "../core/branches/table.ts";
+import { isSame } from "../core/frame/records.ts";
 import { holdAt } from "../core/locks/blockers.ts";
+import { presentIn } from "../core/sessions/room.ts";
 import type { Hold, Session } from "../core/tables/base-state.ts";
 import { declarationsOf } from "../core/tables/declarations.ts";
 import { type ActorLocks, rowsOfSession } from "../core/tables/locks.ts";
 import { pathOf } from "../core/tables/naming.ts";
+import type { Session as SessionBranchLooks } from "../core/tables/sessions.ts";
 import { pathOfWork } from "../core/work/dirty-files.ts";
-import { type Logs, logOfSession } from "../engine/log-view.ts";
-import { least } from "../least.ts";
-import type { RowSource } from "../views/row.ts";
-import { workedOn } from "../views/sessions-and-locks.ts";
-import { keptBy } from "./lasting-locks.ts";
+import { type Listener, type Logs, logOfSession } from "../engine/log-view.ts";
+import { firstFiles } from "../facts/git/changes.ts";
+import type { GitPlace } from "../facts/git/process.ts";
+import type { FileState } from "../facts/git/status.ts";
+import type { Services } from "../options.ts";
+import type { RowSource } from "../views/paging.ts";
+import { workedOn } from "../views/sessions.ts";
+import { lookAt } from "../worktree/uncommitted.ts";
+import { keptBy } from "./edits/edit-lock.ts";
+import type { HookPart } from "./points.ts";
 
 export class SessionWorks {
   readonly #known = new WeakMap<Session, { readonly revision: string; readonly work: SessionWork }>();
@@ -160,16 +171,348 @@ function byFolder(paths: readonly string[]): Map<string, string[]> {
 }
 
 /** The directory of a file, or the directory itself; empty: the top of the worktree. */
-export function folderOf(path: string): string {
+function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/") + 1);
 }
 
 /** The path within the session's worktree, if it is in it. */
-export function within({ worktree }: Session, path: string): string {
+function within({ worktree }: Session, path: string): string {
   const top = withSlash(worktree, true);
   return path.startsWith(top) ? path.slice(top.length) : path;
 }
 
 export function withSlash(path: string, isDirectory: boolean): string {
   return isDirectory && !path.endsWith("/") ? `${path}/` : path;
+}
+
+// How near the work of other sessions is to one's own: the same files first, then the same directory, then the same branch.
+// Files are compared by their paths within their worktrees, because what two worktrees change has to be merged.
+
+/** What sessions' work is looked up in. */
+interface WorkSource extends RowSource {
+  readonly sessionWorks: SessionWorks;
+}
+
+/** 0: the same file; 1: the same directory; 2: neither. */
+type Distance = 0 | 1 | 2;
+
+/** The files and directories of one session's work, by which others are compared. */
+export class Nearness {
+  readonly #self: Session;
+  readonly #source: WorkSource;
+  readonly #files: ReadonlySet<string>;
+  /** Directories that are part of the work as a whole. */
+  readonly #whole: ReadonlySet<string>;
+  /** The directories of the files. */
+  readonly #folders: ReadonlySet<string>;
+  /** Where a session without files will work: there and below; null: it has files. */
+  readonly #start: string | null;
+  /** Every directory above a file. */
+  readonly #above: ReadonlySet<string>;
+
+  constructor(source: WorkSource, self: Session) {
+    this.#self = self;
+    this.#source = source;
+    const work = source.sessionWorks.of(source, self).paths;
+    this.#files = new Set(work.filter(path => !path.endsWith("/")));
+    this.#whole = new Set(work.filter(path => path.endsWith("/")));
+    this.#folders = new Set(work.map(folderOf));
+    this.#start = work.length === 0 ? startOf(self) : null;
+    this.#above = new Set(work.flatMap(path => [...foldersAbove(path)]));
+  }
+
+  /** Sorts the first `limits.nearSessionsMax` sessions, the nearest first; the order of equally near ones stays. */
+  sort(sessions: readonly Session[]): Session[] {
+    const sorted = sessions
+      .slice(0, limits.nearSessionsMax)
+      .map(session => ({
+        session,
+        distance: this.#ofSession(session),
+        isFar: Number(!this.#isSameBranch(session)),
+      }))
+      .sort((a, b) => a.distance - b.distance || a.isFar - b.isFar)
+      .map(({ session }) => session);
+    return [...sorted, ...sessions.slice(limits.nearSessionsMax)];
+  }
+
+  /** The nearest files of a session's work, at most `max`; equally near ones stay in their order. */
+  nearestFiles<File>(
+    files: readonly File[],
+    of: Session,
+    { max, pathOf }: { readonly max: number; readonly pathOf: (file: File) => string },
+  ): File[] {
+    if (this.#ofSession(of) === 2) return files.slice(0, max);
+    const near = files.map(file => ({ file, distance: this.#ofPath(within(of, pathOf(file))) }));
+    return least(near, max, (a, b) => a.distance - b.distance).map(({ file }) => file);
+  }
+
+  #ofSession(session: Session): Distance {
+    const { folders } = this.#source.sessionWorks.of(this.#source, session);
+    if (folders.size === 0) return this.#ofFolder(startOf(session));
+    let nearest: Distance = 2;
+    for (const [folder, paths] of folders) {
+      const distance = this.#inFolder(folder, paths);
+      if (distance < nearest) nearest = distance;
+      if (nearest === 0) break;
+    }
+    return nearest;
+  }
+
+  /** The distance of the nearest of the paths, which are in that folder, or are it. */
+  #inFolder(folder: string, paths: readonly string[]): Distance {
+    const distance = this.#ofFolder(folder);
+    const mayBeOne = distance === 1 || this.#whole.size > 0 || this.#above.has(folder);
+    return this.#start === null && mayBeOne && paths.some(path => this.#ofPath(path) === 0) ? 0 : distance;
+  }
+
+  #ofPath(path: string): Distance {
+    if (this.#files.has(path) || this.#whole.has(path)) return 0;
+    if (path.endsWith("/") && this.#above.has(path)) return 0;
+    if (this.#whole.size > 0) for (const folder of foldersAbove(path)) if (this.#whole.has(folder)) return 0;
+    return this.#ofFolder(folderOf(path));
+  }
+
+  #ofFolder(folder: string): Distance {
+    if (this.#start !== null) return folder.startsWith(this.#start) ? 1 : 2;
+    return this.#folders.has(folder) ? 1 : 2;
+  }
+
+  #isSameBranch({ worktree, branch }: Session): boolean {
+    return worktree === this.#self.worktree || (branch !== null && branch === this.#self.branch);
+  }
+}
+
+/** The session's own directory. */
+function startOf(session: Session): string {
+  return within(session, withSlash(session.cwd, true));
+}
+
+function* foldersAbove(path: string): Generator<string, void> {
+  for (let end = path.indexOf("/"); end !== -1; end = path.indexOf("/", end + 1))
+    yield path.slice(0, end + 1);
+}
+
+// What each session was told of the others, so that a prompt tells only what changed since. In memory only: after a restart a
+// session is told in full once more.
+//
+// Invariant: a change counts as told when an answer with it was delivered.
+
+/** What a session is told of the others at one time. */
+export interface PeerMarks {
+  /** Sessions whose work is known, by id: the name, and a mark of the work. */
+  readonly sessions: ReadonlyMap<string, Marked>;
+  /** Wall time of the latest finished task and of the latest shared value, in milliseconds; 0: there was none. */
+  readonly finishedAt: number;
+  readonly sharedAt: number;
+}
+
+interface Marked {
+  readonly name: string;
+  readonly mark: string;
+}
+
+interface PeerChanges {
+  /** Ids of sessions whose work began, changed or is over. */
+  readonly changed: ReadonlySet<string>;
+  /** Names of sessions that have ended. */
+  readonly gone: readonly string[];
+  /** What the session was told before; null: nothing. */
+  readonly before: PeerMarks | null;
+}
+
+export class PeerMemory {
+  readonly #told = new BoundedMap<string, PeerMarks>({ entriesMax: limits.notedActorsMax });
+
+  /** Compares with what the session was told before; `isLive` says of an id whether it is a session still. */
+  changes(session: string, now: PeerMarks, isLive: (id: string) => boolean): PeerChanges {
+    const before = this.#told.get(session) ?? null;
+    const left = new Map([...(before?.sessions ?? [])].filter(([id]) => !now.sessions.has(id)));
+    const changed = new Set<string>();
+    for (const [id, { name, mark }] of now.sessions) {
+      const known = before?.sessions.get(id) ?? takeNamed(left, name);
+      if (known?.mark !== mark) changed.add(id);
+    }
+    const gone: string[] = [];
+    for (const [id, { name }] of left) {
+      if (isLive(id)) changed.add(id);
+      else gone.push(name);
+    }
+    return { changed, gone, before };
+  }
+
+  told(session: string, now: PeerMarks): void {
+    this.#told.set(session, now);
+  }
+
+  forget(session: string): void {
+    this.#told.delete(session);
+  }
+}
+
+/** A session that goes on under another id keeps its name. */
+function takeNamed(left: Map<string, Marked>, name: string): Marked | undefined {
+  for (const [id, one] of left) {
+    if (one.name !== name) continue;
+    left.delete(id);
+    return one;
+  }
+  return undefined;
+}
+
+/**
+ * Returns the other sessions of the project that declared, claimed or keep locked something. What passes by itself does not
+ * count.
+ */
+export function marksOf(source: WorkSource, self: Session): PeerMarks["sessions"] {
+  const marks = new Map<string, Marked>();
+  let left: number = limits.nearSessionsMax;
+  // Those that came first, so that the same ones are compared each time.
+  for (const one of presentIn(source.engine.state.sessions, self.project)) {
+    if (one === self) continue;
+    if (left === 0) break;
+    left -= 1;
+    const { mark } = source.sessionWorks.of(source, one);
+    if (mark !== null) marks.set(one.id, { name: one.name, mark });
+  }
+  return marks;
+}
+
+// Tells the log which files the branches of sessions changed, for the machines that share their projects: in commits, and by writes
+// of the session that are not committed.
+//
+// Invariants: no event of an agent waits for it; a project that no other machine shares is not looked at; git is run only when
+// HEAD's log has changed since the last look at the session, and for files that the session wrote and had not committed by then;
+// a session has one look at a time, and one more after it at the most. A write that is in the log has a look behind it, and however
+// quick the writes are, theirs are `limits.branchLookPauseMs` apart.
+
+export class BranchLooks {
+  /** What HEAD was like at the last look at a session, and the files that its commits changed. */
+  readonly #seen = new BoundedMap<string, { readonly mark: string; readonly files: readonly BranchFile[] }>({
+    entriesMax: limits.branchLooksMax,
+  });
+  /** When a session was looked at last, as `clock.now()`. */
+  readonly #lookedAtMs = new BoundedMap<string, number>({ entriesMax: limits.branchLooksMax });
+  /** Sessions whose writes wait for a look. */
+  readonly #waiting = new Set<string>();
+  /** Sessions that are looked at; true: once more after that. */
+  readonly #running = new Map<string, boolean>();
+  readonly #onTrouble: (message: string, error: unknown) => void;
+
+  constructor(onTrouble: (message: string, error: unknown) => void) {
+    this.#onTrouble = onTrouble;
+  }
+
+  /** The session's branch may have other commits now. Resolves when the log has them; nobody has to wait for that. */
+  async look(services: Services, session: string): Promise<void> {
+    if (!isShared(services, session)) return;
+    if (this.#running.has(session)) {
+      this.#running.set(session, true);
+      return;
+    }
+    try {
+      do {
+        this.#running.set(session, false);
+        await this.#look(services, session);
+      } while (this.#running.get(session) === true);
+    } catch (error) {
+      this.#onTrouble("a look at the files of a branch failed", error);
+    } finally {
+      this.#running.delete(session);
+    }
+  }
+
+  /** The log has a write of the session: a look follows, at once if the last one was long ago. */
+  wrote(services: Services, session: string): void {
+    if (this.#waiting.has(session) || !isShared(services, session)) return;
+    this.#waiting.add(session);
+    const { clock } = services;
+    const lastMs = this.#lookedAtMs.get(session) ?? Number.NEGATIVE_INFINITY;
+    clock.at(Math.max(clock.now(), lastMs + limits.branchLookPauseMs), () => {
+      this.#waiting.delete(session);
+      void this.look(services, session);
+    });
+  }
+
+  async #look(services: Services, id: string): Promise<void> {
+    const { engine, facts, clock } = services;
+    this.#lookedAtMs.set(id, clock.now());
+    const session = engine.state.sessions.live.get(id);
+    if (session === undefined) return;
+    const { worktree, project, branch, begun } = session;
+    const repository = await facts.repository(worktree);
+    if ("unreachable" in repository || repository.gitDir === null) return;
+    const place = { worktree, gitDir: repository.gitDir };
+    // In this order a file that is committed meanwhile is in one of the two, or in both.
+    const work = await workOf(services, session, place);
+    const commits = work === null ? null : await this.#commits(services, session, place);
+    if (work === null || commits === null) return;
+    const now = engine.state.sessions.live.get(id);
+    if (now === undefined || now.begun !== begun || now.project !== project || now.branch !== branch) return;
+    const inWork = new Set(work.map(([file]) => file));
+    const files = firstFiles([...work, ...commits.filter(([file]) => !inWork.has(file))]);
+    const known = engine.state.branches.bySession.get(id)?.files ?? [];
+    if (!isSame(known, files)) await engine.submitAndWait({ type: "branch_files", session: id, files });
+  }
+
+  /** Returns the files that the commits of the session's branch changed; null: they cannot be told now. */
+  async #commits(
+    { facts }: Services,
+    { id, project, branch, begun }: SessionBranchLooks,
+    place: GitPlace,
+  ): Promise<readonly BranchFile[] | null> {
+    const log = await facts.stamped(`${place.gitDir}/logs/HEAD`);
+    const mark = JSON.stringify([begun, project, branch, place.gitDir, log?.stamp]);
+    const seen = this.#seen.get(id);
+    // Without a log of HEAD nothing shows that it is the same.
+    if (log?.stamp && seen?.mark === mark) return seen.files;
+    const files = await facts.branchFiles(place);
+    if ("unreachable" in files) return null;
+    this.#seen.set(id, { mark, files });
+    return files;
+  }
+}
+
+/** Whether another machine may hear of the session's files. */
+function isShared({ engine }: Services, session: string): boolean {
+  const { sessions, outbox } = engine.state;
+  return outbox.projects.size > 0 && outbox.projects.has(sessions.live.get(session)?.project ?? "");
+}
+
+/** Returns the files of its worktree with work of the session that is not committed, by name; null: git does not tell now. */
+async function workOf(
+  services: Services,
+  { id, worktree, project }: SessionBranchLooks,
+  place: GitPlace,
+): Promise<readonly BranchFile[] | null> {
+  const { files, byWriter } = services.engine.state.writes;
+  const written = [...(byWriter.get(id) ?? [])].flatMap(key => {
+    const work = files.get(key);
+    return work?.worktree === worktree && work.project === project ? [work.file] : [];
+  });
+  const { states, unseen } = await lookAt(services, place, written.sort());
+  if (states.size === 0 && unseen !== null) return null;
+  const isWork = ({ staged, changed, untracked }: FileState) => staged || changed || untracked;
+  return [...states].flatMap(([file, state]) => (isWork(state) ? [[file, uncommitted] as const] : []));
+}
+
+export interface LookingServices extends Services {
+  readonly branchLooks: BranchLooks;
+}
+
+/** An agent, or a person beside it, commits in a shell line, in a turn, or between two. */
+export const branchPart: HookPart<LookingServices> = {
+  prompted: (services, session) => void services.branchLooks.look(services, session),
+  lineEnded: (services, { actor }) => void services.branchLooks.look(services, actor.session),
+  turnOver: (services, session) => void services.branchLooks.look(services, session),
+};
+
+/** A turn may have edits alone, for as long as it lasts, and an agent without hooks has no turns. */
+export function looksAfterWrites(services: LookingServices): Listener {
+  return {
+    commands: ["flight_end", "writes_noted"],
+    stepped: ({ command }) => {
+      if ((command.type === "flight_end" || command.type === "writes_noted") && command.noted !== undefined)
+        services.branchLooks.wrote(services, command.actor.session);
+    },
+  };
 }

@@ -16,12 +16,12 @@ import { firstBlocker } from "../core/locks/blockers.ts";
 import type { CommandType, CoreEvent, Reply } from "../core/tables/entries.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import type { Clock } from "../engine/clock.ts";
-import type { Listener } from "../engine/listeners.ts";
+import type { Listener } from "../engine/log-view.ts";
 import type { Connection } from "../server/connection.ts";
 import { decidedBy } from "../trail/decisions.ts";
-import type { Recorder } from "../trail/recorder.ts";
-import type { RowSource } from "../views/row.ts";
-import { nameOf } from "../views/sessions-and-locks.ts";
+import type { Recorder } from "../trail/trail.ts";
+import type { RowSource } from "../views/paging.ts";
+import { nameOf } from "../views/sessions.ts";
 
 /** Refusals caused by another holder. Only these can resolve on their own. */
 const busy: ReadonlySet<Code> = new Set<Code>([

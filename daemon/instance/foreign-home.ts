@@ -1,8 +1,7 @@
 /** Keeps a daemon out of a container whose Kite directory is the host's: it would see other paths, and end with the container. */
 import { readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { MountTable } from "../facts/mounts/table.ts";
-import { namespacesHere } from "../facts/mounts/views.ts";
+import { MountTable, namespacesHere } from "../facts/mounts.ts";
 
 /** What the rule looks at. */
 export interface Container {

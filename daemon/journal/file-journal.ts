@@ -1,30 +1,256 @@
 /** Implements the journal with segments, snapshots and a manifest in one directory. */
+
+import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
+import { commandRules } from "../core/apply.ts";
 import type { Entry } from "../core/tables/entries.ts";
-import { type Disk, nodeDisk, SyncFailed } from "./disk.ts";
-import { fullFailure, Reserve, Space } from "./disk-full.ts";
-import { claimEpoch } from "./epoch.ts";
-import { brokenFailure, lostText, tooLargeFailure } from "./failures.ts";
-import { journalFiles } from "./file-names.ts";
-import { BatchEncoder, type Encoder } from "./format/batch-encoder.ts";
-import { Batches, closedFailure, failAll, type Soon, type Waiting } from "./format/batches.ts";
+import { BatchEncoder, type Encoder } from "./batch.ts";
 import {
+  type Disk,
+  type DiskFile,
+  diskCode,
+  isNoSpace,
+  journalFiles,
+  nodeDisk,
+  reserveName,
+  SyncFailed,
+} from "./disk.ts";
+import {
+  Batches,
+  brokenFailure,
+  closedFailure,
   type Found,
+  failAll,
   type Journal,
   type JournalHealth,
+  lostText,
   type Opened,
   type Pieces,
   type ProposeFailure,
   type Snapshot,
+  type Soon,
   StoreLost,
+  tooLargeFailure,
+  type Waiting,
 } from "./journal.ts";
-import type { Manifest } from "./manifest.ts";
-import { SegmentWriter, TailUnknown } from "./segment-writer.ts";
-import { readChain } from "./segments.ts";
-import { prune, readSnapshot, writeSnapshot } from "./snapshot-file.ts";
+import { type Chain, readChain, SegmentWriter, TailUnknown } from "./segments.ts";
+import { Manifest, prune, readSnapshot, writeSnapshot } from "./snapshots.ts";
 
-export interface FileJournalOptions {
+// Handles a full disk: a reserve of space, and refusals until there is space again.
+
+const fullFailure: ProposeFailure = {
+  code: "store_full",
+  message: "the disk is full: only what frees something is taken; make space, Kite goes on by itself",
+  outcome: "not_stored",
+};
+
+/** A file that only takes up space. The journal removes it when the disk is full. */
+class Reserve {
+  readonly #disk: Disk;
+  readonly #path: string;
+  readonly #bytes: number;
+
+  constructor(disk: Disk, dir: string, bytes: number) {
+    this.#disk = disk;
+    this.#path = join(dir, reserveName);
+    this.#bytes = bytes;
+  }
+
+  /**
+   * Whether the reserve is set aside. It has to fit twice: else it would fit again into the very space that it gave
+   * back.
+   */
+  take(): boolean {
+    if (this.#disk.size(this.#path) === this.#bytes) return true;
+    this.giveBack();
+    let file: DiskFile | null = null;
+    try {
+      file = this.#disk.create(this.#path);
+      // Random bytes: some file systems store zeros without using space.
+      const twice = randomBytes(2 * this.#bytes);
+      if (file.append(twice) === twice.length) {
+        file.truncate(this.#bytes);
+        return true;
+      }
+    } catch (error) {
+      if (!isNoSpace(error)) throw error;
+    } finally {
+      file?.close();
+    }
+    this.giveBack();
+    return false;
+  }
+
+  giveBack(): void {
+    try {
+      this.#disk.unlink(this.#path);
+    } catch (error) {
+      // The reserve was given back before.
+      if (diskCode(error) !== "ENOENT") throw error;
+    }
+  }
+}
+
+interface SpaceOptions {
+  readonly reserve: Reserve;
+  readonly retryMs: number;
+  /** Runs a task after `ms`; returns a function that cancels it. */
+  readonly later: (ms: number, task: () => void) => () => void;
+  /** Called when the disk fails for another reason than being full. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Whether the disk has space. After it ran out, the journal tries at intervals to set the reserve aside; when that
+ * succeeds there is space.
+ */
+class Space {
+  readonly #options: SpaceOptions;
+  #full = false;
+  #cancel: () => void = () => {};
+
+  constructor(options: SpaceOptions) {
+    this.#options = options;
+  }
+
+  get full(): boolean {
+    return this.#full;
+  }
+
+  /** Sets the reserve aside at the start. */
+  begin(): void {
+    this.#full = true;
+    this.#retry();
+  }
+
+  /** Notes that a write found no space. */
+  ranOut(): void {
+    this.#full = true;
+    this.#guarded(() => this.#options.reserve.giveBack());
+    this.#retryLater();
+  }
+
+  /** Tries to get space if a command in `batch` does more than free some. */
+  tryFor(batch: readonly Waiting[]): void {
+    if (this.#full && !batch.every(frees)) this.#tryAgain();
+  }
+
+  /** Returns the proposals of `batch` that may be stored; refuses the others. */
+  admit(batch: readonly Waiting[]): readonly Waiting[] {
+    if (!this.#full) return batch;
+    const refused = batch.filter(waiting => !frees(waiting));
+    failAll(refused, fullFailure);
+    return batch.filter(frees);
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #retry(): void {
+    this.#tryAgain();
+    if (this.#full) this.#retryLater();
+  }
+
+  #retryLater(): void {
+    this.#cancel();
+    this.#cancel = this.#options.later(this.#options.retryMs, () => this.#retry());
+  }
+
+  #tryAgain(): void {
+    this.#guarded(() => {
+      if (!this.#options.reserve.take()) return;
+      this.#full = false;
+      this.#cancel();
+    });
+  }
+
+  #guarded(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+}
+
+function frees({ proposal }: Waiting): boolean {
+  const { command } = proposal;
+  const { frees } = commandRules[command.type];
+  return typeof frees === "function" ? frees(command as never) : frees;
+}
+
+interface Claim {
+  readonly chain: Chain;
+  /** Bytes of the entries that were handed on. */
+  readonly newBytes: number;
+  readonly epoch: number;
+  readonly segment: SegmentWriter;
+  /** A manifest that already names the segment. */
+  readonly manifest: Manifest;
+}
+
+const attemptsMax = 10;
+
+/**
+ * Recovers the log after `after`, hands its entries to `found`, and claims the next epoch by creating its first segment.
+ * Once this resolves, the epoch and every one of these entries survive a power cut. No two starts get the same epoch,
+ * even at the same time: a start that meets another one's claim withdraws and tries again. The epoch is later than
+ * `epochAfter`, too.
+ */
+async function claimEpoch(
+  disk: Disk,
+  dir: string,
+  after: number,
+  reserve: Reserve,
+  found: Found,
+  epochAfter = 0,
+): Promise<Claim> {
+  let last = after;
+  let newBytes = 0;
+  for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+    const chain = readChain(disk, dir, last, found);
+    ({ last } = chain);
+    newBytes += chain.newBytes;
+    await settleTail(disk, chain.tail);
+    const epoch = Math.max(chain.files.epoch, epochAfter) + 1;
+    try {
+      const segment = await SegmentWriter.create(disk, dir, epoch, chain.last + 1);
+      if (isAlone(disk, dir, epoch, segment.name)) {
+        const manifest = new Manifest(disk, dir);
+        await manifest.begin(epoch, chain.last + 1, chain.files.manifests);
+        return { chain, newBytes, epoch, segment, manifest };
+      }
+      segment.close();
+      disk.unlink(join(dir, segment.name));
+    } catch (error) {
+      // If the disk is full, the reserve makes room. If the epoch exists, another start claimed it a moment ago.
+      if (isNoSpace(error) && attempt === 1) reserve.giveBack();
+      else if (diskCode(error) !== "EEXIST") throw error;
+    }
+  }
+  throw new Error(`another daemon keeps opening ${dir}; end it and start again`);
+}
+
+/** Cuts off a torn tail, and syncs entries that a crash left unsynced, before anything is stored behind them. */
+async function settleTail(disk: Disk, tail: Chain["tail"]): Promise<void> {
+  if (tail === null) return;
+  const file = disk.open(tail.path);
+  try {
+    if (tail.tornBytes > 0) file.truncate(tail.goodBytes);
+    await file.syncAll();
+  } finally {
+    file.close();
+  }
+}
+
+function isAlone(disk: Disk, dir: string, epoch: number, name: string): boolean {
+  const { segments, snapshots } = journalFiles(disk, dir);
+  return [...segments, ...snapshots].every(other => other.epoch !== epoch || other.name === name);
+}
+
+interface FileJournalOptions {
   /** The journal's directory, made if missing. The caller ensures that one process at a time uses it. */
   readonly dir: string;
   readonly disk?: Disk;

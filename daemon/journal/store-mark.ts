@@ -21,9 +21,8 @@ import {
 } from "node:fs";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { diskCode, nodeDisk } from "./disk.ts";
-import { type JournalFiles, journalFiles } from "./file-names.ts";
-import { SegmentWriter } from "./segment-writer.ts";
+import { diskCode, type JournalFiles, journalFiles, nodeDisk } from "./disk.ts";
+import { SegmentWriter } from "./segments.ts";
 
 export interface StoreMark {
   readonly storeId: string;

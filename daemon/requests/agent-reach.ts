@@ -8,9 +8,9 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { FileRef } from "../core/frame/actors.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import { idOfKey, type Session, sessionsOf } from "../core/tables/sessions.ts";
-import { fileName } from "../facts/file-refs.ts";
+import { fileName } from "../facts/facts.ts";
 import type { Repository } from "../facts/repositories.ts";
-import type { Services } from "../services.ts";
+import type { Services } from "../options.ts";
 
 type Reaching = Pick<Services, "engine" | "facts" | "node">;
 

@@ -9,13 +9,13 @@ import type { Reply } from "../core/tables/entries.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import type { Session } from "../core/tables/sessions.ts";
 import type { Logs } from "../engine/log-view.ts";
-import { refs } from "../facts/file-refs.ts";
+import { refs } from "../facts/facts.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
+import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";
-import type { Services } from "../services.ts";
 import { overlapsThere } from "../sharing/elsewhere.ts";
-import { forward } from "./forward.ts";
 import type { RequestHandler } from "./handler.ts";
+import { forward } from "./handler.ts";
 import { declareParts } from "./points.ts";
 
 export const declare: RequestHandler<"declare", HookServices> = async (services, request, call) => {

@@ -11,15 +11,15 @@ import { type Actor, sameActor } from "../core/frame/actors.ts";
 import { ownHold } from "../core/locks/holds.ts";
 import type { Reply } from "../core/tables/entries.ts";
 import { actorRow, pathOf, tokenText } from "../core/tables/naming.ts";
-import { fileName, once, refs, refsNow, resourceRef } from "../facts/file-refs.ts";
-import { refuseKept } from "../hooks/lasting-locks.ts";
+import { fileName, once, refs, refsNow, resourceRef } from "../facts/facts.ts";
+import { refuseKept } from "../hooks/edits/edit-lock.ts";
+import type { Services } from "../options.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
-import type { Services } from "../services.ts";
-import { lockCommand, signOfLife } from "../sessions/commands.ts";
+import { lockCommand, signOfLife } from "../sessions/proposals.ts";
 import { noteLock, noteReply } from "../trail/decisions.ts";
 import { beyondReach } from "./agent-reach.ts";
-import { type Asking, actorOfId, projectOf, sessionProject } from "./caller.ts";
 import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
+import { type Asking, actorOfId, projectOf, sessionProject } from "./handler.ts";
 
 const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
   const actor = withCommand(actorOfId(services, request.id, request.agent, call), request.command);

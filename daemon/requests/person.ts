@@ -9,8 +9,8 @@ import type { RequestOf, RequestType } from "../../protocol/schemas/requests.ts"
 import type { Task } from "../core/tables/tasks.ts";
 import { findTask, isTask, riskOf } from "../core/tasks/replies.ts";
 import type { Call } from "../server/call.ts";
-import { projectOf } from "./caller.ts";
 import type { DaemonServices } from "./handler.ts";
+import { projectOf } from "./handler.ts";
 
 /** What a person does with the request, and its command; null: it needs no person. */
 type Deed = readonly [does: string, command: string] | null;

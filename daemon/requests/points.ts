@@ -1,16 +1,11 @@
 /** The list of what leading features bring to the base's requests. */
-import { checkTargets } from "../lead/checks/rows.ts";
-import { askedParts } from "../lead/gates/declared.ts";
-import { gateTargets } from "../lead/gates/rows.ts";
-import { qualityGate, roleGate } from "../lead/gates/tasks.ts";
-import { mergeStats, mergeTargets } from "../lead/merges/rows.ts";
-import { spawnTargets } from "../lead/spawns/rows.ts";
-import { teamTargets } from "../lead/teams/rows.ts";
-import { damageNow, lostNow } from "../rescue/lost-now.ts";
-import { rescueTargets } from "../rescue/rows.ts";
-import type { DeclarePart } from "./declare-part.ts";
-import type { StatsColumn } from "./target.ts";
-import type { TaskGate } from "./task-gate.ts";
+import { checkTargets } from "../lead/checks.ts";
+import { askedParts, gateTargets, qualityGate, roleGate } from "../lead/gates.ts";
+import { mergeStats, mergeTargets } from "../lead/merges.ts";
+import { spawnTargets } from "../lead/spawns.ts";
+import { teamTargets } from "../lead/team-rows.ts";
+import { damageNow, lostNow, rescueTargets } from "../rescue/listing.ts";
+import type { DeclarePart, StatsColumn, TaskGate } from "./handler.ts";
 
 export const leadTargets = {
   ...teamTargets,

@@ -1,27 +1,109 @@
 /** query: pages of rows. */
+
+import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { QueryTarget } from "../../protocol/schemas/daemon.ts";
-import type { RequestOf } from "../../protocol/schemas/requests.ts";
+import type { daemonRequests, QueryTarget, StatsReply, TaskCounts } from "../../protocol/schemas/daemon.ts";
+import type { OverviewReply, SettingsRow } from "../../protocol/schemas/overview.ts";
+import { protocolVersion, type RequestOf } from "../../protocol/schemas/requests.ts";
+import type { UserConfig } from "../config/config.ts";
+import { offRows } from "../config/off-switch.ts";
 import type { Reply } from "../core/tables/entries.ts";
+import { pathOf } from "../core/tables/naming.ts";
+import { countTasks } from "../core/tables/tasks.ts";
+import type { Logs } from "../engine/log-view.ts";
+import { refs } from "../facts/facts.ts";
+import type { MountView } from "../facts/mounts.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
-import type { Steps } from "../server/turns.ts";
+import type { Services } from "../options.ts";
+import type { RescueServices } from "../rescue/services.ts";
+import { type Call, isRefusal, type Steps } from "../server/call.ts";
 import { elsewhereRows, sameFileRows } from "../sharing/elsewhere.ts";
+import type { StoreServices } from "../sharing/services.ts";
 import { storeNow } from "../sharing/show.ts";
-import { clientTaskRows } from "../views/client-tasks.ts";
-import { contextPage } from "../views/context.ts";
-import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
-import { riskRows, workStates, writeRows } from "../views/dirty-files.ts";
-import { holdRows, postedPage } from "../views/messages.ts";
+import { contextPage, holdRows, postedPage } from "../views/messages.ts";
 import { nowhere, page, placeIn } from "../views/paging.ts";
-import { lockRows, sessionRows, transcriptRows } from "../views/sessions-and-locks.ts";
-import { isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
-import type { DaemonServices, RequestHandler } from "./handler.ts";
-import { leadTargets, rescueTargets } from "./points.ts";
-import { statsOf } from "./stats.ts";
-import type { Target } from "./target.ts";
+import { lockRows, sessionRows, transcriptRows } from "../views/sessions.ts";
+import { clientTaskRows, isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
+import { declarationRows, endedDeclarationRows, riskRows, workStates, writeRows } from "../views/work.ts";
+import type { DaemonServices, HandlersOf, RequestHandler, Target } from "./handler.ts";
+import { damageNow, leadTargets, lostNow, rescueTargets, statsColumns } from "./points.ts";
 
-export type QueryServices = DaemonServices & Pick<HookServices, "offSwitches" | "settings">;
+// The daemon's counters.
+
+function statsOf(services: DaemonServices): StatsReply {
+  const { engine, counters, events } = services;
+  const { state } = engine;
+  const journal = services.journal();
+  const filesFree = services.fewDescriptors();
+  return {
+    ok: true,
+    version: services.version,
+    pid: process.pid,
+    upMs: services.clock.now() - services.startedAt,
+    storeId: state.storeId,
+    epoch: engine.epoch,
+    seq: state.seq,
+    sessions: state.sessions.live.size,
+    locks: state.locks.holds.size,
+    waiters: state.locks.waiters.size,
+    tasks: countAllTasks(engine),
+    connections: [...services.connections()].length,
+    subscribers: events.subscribers,
+    requests: counters.requests,
+    refused: counters.refused,
+    journalBytes: journal.bytes,
+    storeFull: journal.full,
+    voided: engine.voided,
+    trailDropped: services.recorder.dropped,
+    rssBytes: rssBytes(),
+    ...Object.assign({}, ...statsColumns.map(column => column(services))),
+    ...(filesFree === null ? {} : { filesFree }),
+    hooks: Object.fromEntries(services.hookCounts),
+  };
+}
+
+/**
+ * Counts the tasks of this machine's projects in all logs, once where two clones share one name: without those that the own log still
+ * has of projects that are shared now, and those of projects in the store that this machine does not share.
+ */
+export function countAllTasks(logs: Logs): TaskCounts {
+  const { state } = logs;
+  const all = { active: 0, ready: 0, blocked: 0, failed: 0, done: 0 };
+  add(all, countTasks(state.tasks, null), 1);
+  const names = new Set<string>();
+  for (const project of state.outbox.projects.keys()) {
+    const log = logs.logOf(project);
+    const name = log.project(project);
+    if (log.state === state) continue;
+    add(all, countTasks(state.tasks, project), -1);
+    if (names.has(name)) continue;
+    names.add(name);
+    add(all, countTasks(log.state.tasks, name), 1);
+  }
+  return all;
+}
+
+type Sums = { -readonly [N in keyof TaskCounts]: number };
+
+function add(all: Sums, { active, ready, blocked, failed, done }: TaskCounts, times: 1 | -1): void {
+  all.active += times * active;
+  all.ready += times * ready;
+  all.blocked += times * blocked;
+  all.failed += times * failed;
+  all.done += times * done;
+}
+
+/** Returns 0 if the system does not tell, as when all descriptors are in use: the other numbers matter then. */
+function rssBytes(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return 0;
+  }
+}
+
+type QueryServices = DaemonServices & Pick<HookServices, "offSwitches" | "settings">;
 
 /** Keeps the type of a target's rows. */
 function target<Row extends { readonly project: string }>(one: Target<Row>): Target<Row> {
@@ -112,7 +194,7 @@ const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = {
   ...rescueTargets,
 };
 
-export const query: RequestHandler<"query", QueryServices> = async (services, request, call) => {
+const query: RequestHandler<"query", QueryServices> = async (services, request, call) => {
   await call.connection.room();
   const shown = await answerFor(services, request);
   if (typeof shown !== "function") return call.reply(shown);
@@ -120,7 +202,7 @@ export const query: RequestHandler<"query", QueryServices> = async (services, re
 };
 
 /** Returns what makes the answer to a query, or why there is none. */
-export async function answerFor(
+async function answerFor(
   services: QueryServices,
   request: RequestOf<"query">,
 ): Promise<(() => Steps<string | Reply>) | Refusal> {
@@ -154,3 +236,187 @@ function* apart(services: QueryServices, request: RequestOf<"query">, max: numbe
   if (target === "store") return { ok: true, rows: shared === null ? [] : [storeNow(services, shared)] };
   return { ok: true, rows: target === "stats" ? [statsOf(services)] : recorder.refusals.slice(-max) };
 }
+
+// overview: what `kite status` shows, in one answer.
+
+type OverviewServices = DaemonServices & RescueServices & StoreServices;
+
+/** The lists of the reply, each the first page of a query. */
+const lists = {
+  sessions: "sessions",
+  locks: "locks",
+  holds: "holds",
+  refusals: "refusals",
+  risks: "risks",
+  watched: "task_watched",
+} as const;
+
+/** Where a store is set. */
+const listsOfOthers = { elsewhere: "elsewhere", sameFiles: "same_files" } as const;
+
+export const overview: RequestHandler<"overview", OverviewServices> = async (services, { cwd }, call) => {
+  if (cwd !== undefined && !isAbsolute(cwd)) {
+    const error = `overview: cwd: ${cwd} is relative; give an absolute path`;
+    call.reply(refuse("invalid_request", error, { path: "cwd" }));
+    return;
+  }
+  await call.connection.room();
+  const found = cwd === undefined ? { project: null } : await services.facts.repository(cwd);
+  const place =
+    "unreachable" in found
+      ? { project: null, unreachable: found.unreachable }
+      : { project: found.project, ...projectTasks(services, found.project) };
+  const wanted = services.shared === null ? lists : { ...lists, ...listsOfOthers };
+  const named = Object.entries(wanted).map(async ([name, target]) => {
+    const shown = await answerFor(services, { target, limit: limits.rowsMax });
+    return [name, shown] as const;
+  });
+  const answers = await Promise.all(named);
+  // An agent sees kept work of its own project alone.
+  const maySee = place.project !== null || call.connection.isPersons;
+  const wiped = maySee ? await lostNow(services, place.project) : {};
+  const kept = { ...wiped, ...damageNow(services) };
+  await call.replyLong(() => overviewText(services, { ...place, ...kept }, answers));
+};
+
+function projectTasks({ engine }: OverviewServices, project: string | null): object {
+  if (project === null) return {};
+  const log = engine.logOf(project);
+  return { projectTasks: countTasks(log.state.tasks, log.project(project)) };
+}
+
+/** Yields the reply as text: its lists are text already. */
+function* overviewText(
+  services: OverviewServices,
+  place: object,
+  answers: readonly (readonly [string, Awaited<ReturnType<typeof answerFor>>])[],
+): Steps<string> {
+  const off = offRows(services.offSwitches.read(), services.clock.wall());
+  const mode = services.settings.values.mode === "observe" ? { mode: "observe" } : {};
+  const settings = settingsRow(services.settings);
+  const changedFiles = services.seenFiles.changed();
+  const fields = { ...place, off, ...mode, changedFiles, ...settings, ...storeField(services) };
+  const parts = [
+    `{"ok":true,${JSON.stringify(fields).slice(1, -1)},"stats":${JSON.stringify(statsOf(services))}`,
+  ];
+  for (const [name, shown] of answers) {
+    const list = typeof shown === "function" ? yield* shown() : shown;
+    parts.push(`"${name}":${typeof list === "string" ? list : JSON.stringify(list)}`);
+  }
+  return `${parts.join(",")}}`;
+}
+
+function storeField(services: OverviewServices): Pick<OverviewReply, "store"> {
+  const { shared } = services;
+  return shared === null ? {} : { store: storeNow(services, shared) };
+}
+
+function settingsRow({ problem = null, waiting = [] }: UserConfig): { readonly settings?: SettingsRow } {
+  return problem === null && waiting.length === 0 ? {} : { settings: { problem, waiting } };
+}
+
+// hello, ping, stats, query, subscribe, trail_flush, shutdown.
+
+/** Only a client in a container waits: what it asks next, it asks in its own paths. */
+const hello: RequestHandler<"hello", DaemonServices> = (services, request, call) =>
+  request.mounts === undefined ? answerHello(services, request, call) : helloFrom(services, request, call);
+
+async function helloFrom(services: DaemonServices, request: RequestOf<"hello">, call: Call): Promise<void> {
+  const view = await services.facts.mountView(request.mounts);
+  if (view !== null && isRefusal(view)) call.reply(view);
+  else {
+    // The answer names both sides of each mount.
+    call.connection.view = null;
+    answerHello(services, request, call, view);
+    call.connection.view = view;
+  }
+}
+
+function answerHello(
+  services: DaemonServices,
+  request: RequestOf<"hello">,
+  call: Call,
+  view: MountView | null = null,
+): undefined {
+  if (request.protocol !== undefined && request.protocol !== protocolVersion) {
+    const error = `this daemon speaks protocol ${protocolVersion}, not ${request.protocol}; use the same version on both sides`;
+    call.reply(
+      refuse("unsupported_protocol", error, { protocol: protocolVersion, version: services.version }),
+    );
+    return undefined;
+  }
+  call.connection.client = request.client ?? null;
+  call.connection.isPersons = request.person !== undefined && services.isPerson(request.person);
+  call.connection.isOnlooker = request.onlooker === true;
+  const { storeId } = services.engine.state;
+  const { version, engine, shared } = services;
+  call.reply({
+    ok: true,
+    protocol: protocolVersion,
+    version,
+    pid: process.pid,
+    storeId,
+    epoch: engine.epoch,
+    ...(shared === null ? {} : { sharedStoreId: shared.storeId ?? "" }),
+    ...(view === null ? {} : { mounted: view.mounted() }),
+  });
+  return undefined;
+}
+
+const ping: RequestHandler<"ping"> = (_services, _request, call) => {
+  call.reply({ ok: true, pong: true });
+  return undefined;
+};
+
+/** The connection goes on with its next line meanwhile: the trail's disk may be slow. */
+const trailFlush: RequestHandler<"trail_flush", DaemonServices> = (services, _request, call) => {
+  void services.flushTrail().then(() => call.reply({ ok: true }));
+  return undefined;
+};
+
+const stats: RequestHandler<"stats", DaemonServices> = (services, _request, call) => {
+  return services.engine.read(() => call.reply(statsOf(services)));
+};
+
+const subscribe: RequestHandler<"subscribe", DaemonServices> = async (services, request, call) => {
+  const { events: names, project = null, id: session = null, file } = request;
+  const path = file === undefined ? null : await realPath(services, file);
+  if (path !== null && typeof path !== "string") {
+    call.reply(path);
+    return;
+  }
+  const filter = { names: names === undefined ? null : new Set(names), project, session, path };
+  await services.engine.read(() => {
+    const { connection } = call;
+    const { cursor, lagged } = services.events.subscribe(connection, filter, request.cursor);
+    call.reply(lagged ? { ok: true, cursor, lagged } : { ok: true, cursor });
+    services.events.drained(connection);
+  });
+};
+
+/** Returns the file's real path, as events name it. */
+async function realPath(services: Services, file: string): Promise<string | Refusal> {
+  if (!isAbsolute(file)) {
+    const error = `subscribe: file: ${file} is relative; give an absolute path`;
+    return refuse("invalid_request", error, { path: "file" });
+  }
+  const found = await refs(services, "/", [file]);
+  if (isRefusal(found)) return found;
+  return found[0] === undefined ? file : pathOf(found[0]);
+}
+
+const shutdown: RequestHandler<"shutdown", DaemonServices> = (services, request, call) => {
+  call.reply({ ok: true });
+  services.stop(request.handover === true ? "a newer version takes over" : "asked to");
+  return undefined;
+};
+
+export const daemonHandlers: HandlersOf<typeof daemonRequests, QueryServices> = {
+  hello,
+  subscribe,
+  query,
+  stats,
+  ping,
+  trail_flush: trailFlush,
+  shutdown,
+};

@@ -1,14 +1,133 @@
 /** register, heartbeat, deregister, session_rename. */
+
 import { isAbsolute } from "node:path";
 import { refuse } from "../../protocol/codes.ts";
 import type { sessionRequests } from "../../protocol/schemas/session.ts";
+import type { State } from "../core/state.ts";
+import type { Session } from "../core/tables/base-state.ts";
 import type { Reply } from "../core/tables/entries.ts";
+import { latestAt, sessionsAt } from "../core/tables/sessions.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { retryOf } from "../server/call.ts";
-import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
-import { forward } from "./forward.ts";
-import type { HandlersOf, RequestHandler } from "./handler.ts";
-import { whoami } from "./whoami.ts";
+import {
+  actorOf,
+  beginCommand,
+  endDeadIncarnations,
+  incarnationAt,
+  signOfLife,
+} from "../sessions/proposals.ts";
+import { nameOf } from "../views/sessions.ts";
+import { forward, type HandlersOf, type RequestHandler } from "./handler.ts";
+
+// whoami: finds the session of a call that comes through a process shared by several.
+
+const whoami: RequestHandler<"whoami", HookServices> = (
+  services,
+  { toolUse, id: of, typed, shells, pid = null, pids = [], starts = [] },
+  call,
+) =>
+  services.engine.read(state => {
+    const { toolUses } = services;
+    if (of === undefined && typed !== undefined && pids.length > 0) {
+      call.reply(callerBelow(services, state, { typed, shells, pids, starts }));
+      return;
+    }
+    const by = typed === undefined ? "tool_use" : "typed";
+    const use =
+      toolUse !== undefined
+        ? toolUses.of(toolUse)
+        : of !== undefined && typed !== undefined
+          ? toolUses.findByCommandLine(of, typed, shells, atWork(services, of))
+          : null;
+    if (use !== null && "agents" in use) {
+      call.reply(refuse("ambiguous_caller", ambiguous, { agents: use.agents }));
+      return;
+    }
+    const user = use === null ? undefined : state.sessions.live.get(use.session);
+    const session =
+      user ?? (pid === null ? undefined : latestAt(state.sessions, pid)) ?? nearest(state, pids, starts);
+    if (session === undefined) {
+      const error = "no session is known by this tool use or process; register one";
+      call.reply(refuse("unknown_session", error));
+      return;
+    }
+    const known = user !== undefined && use !== null;
+    const agent = known ? use.agent : null;
+    const { id, project } = session;
+    const name = nameOf(services, actorOf(services, id, agent, pid));
+    const cwd = known ? use.cwd : session.cwd;
+    call.reply({ ok: true, id, agent, name, project, cwd, by: known ? by : "process" });
+  });
+
+const ambiguous =
+  "nothing was done: several agents of this session are at work, and no line that one of them typed tells which of them " +
+  "runs this; run the kite command again, alone in its line and not in a script";
+
+/** A command line, and the processes above it, the nearest first. */
+interface Typed {
+  readonly typed: string;
+  readonly shells: readonly string[] | undefined;
+  readonly pids: readonly number[];
+  readonly starts: readonly string[];
+}
+
+/**
+ * Finds whose shell runs a command where no variable names the session: of the sessions of the nearest process, which a client
+ * may share among them, the one whose agent typed the line. Only for clients that installed entries name: of the others a
+ * variable tells.
+ */
+function callerBelow(services: HookServices, state: State, { typed, shells, pids, starts }: Typed) {
+  const close = nearest(state, pids, starts);
+  const anchor = close?.incarnations.find(one => pids.includes(one.anchor?.pid ?? 0))?.anchor ?? null;
+  const all = anchor === null ? [] : sessionsAt(state.sessions, anchor);
+  const sessions = all.filter(({ client }) => client !== undefined);
+  const [only] = sessions;
+  if (only === undefined)
+    return refuse("unknown_session", "no session of a named client is above this command");
+  const found = sessions.flatMap(session => {
+    const use = services.toolUses.findByCommandLine(session.id, typed, shells, atWork(services, session.id));
+    return use === null ? [] : [{ session, use }];
+  });
+  const [first] = found;
+  if (found.length > 1 || (first === undefined && sessions.length > 1))
+    return refuse("ambiguous_caller", ambiguousSessions, { agents: sessions.length });
+  if (first !== undefined && "agents" in first.use)
+    return refuse("ambiguous_caller", ambiguous, { agents: first.use.agents });
+  const { id, project, cwd } = first?.session ?? only;
+  const use = first === undefined || "agents" in first.use ? null : first.use;
+  const agent = use?.agent ?? null;
+  const name = nameOf(services, actorOf(services, id, agent, null));
+  const by = use === null ? ("process" as const) : ("typed" as const);
+  return { ok: true as const, id, agent, name, project, cwd: use?.cwd ?? cwd, by };
+}
+
+const ambiguousSessions =
+  "nothing was done: several sessions share the process above this command, and no line that one of their agents typed tells " +
+  "which of them runs this; run the kite command again, alone in its line and not in a script";
+
+/** The agents at work beside the session's main agent. */
+function atWork({ presence }: HookServices, session: string): ReadonlySet<string> {
+  const agents = [...presence.of(session).agents];
+  return new Set(agents.filter(([, { active }]) => active).map(([agent]) => agent));
+}
+
+/** Without a start time a process counts by its id alone. */
+function nearest(
+  { sessions }: State,
+  pids: readonly number[],
+  starts: readonly string[],
+): Session | undefined {
+  for (const [i, pid] of pids.entries()) {
+    const startTime = starts[i];
+    const session = latestAt(sessions, pid);
+    if (session === undefined) continue;
+    if (startTime === undefined) return session;
+    const [first, ...others] = sessionsAt(sessions, { pid, startTime });
+    if (first !== undefined)
+      return others.reduce((last, one) => (one.begun > last.begun ? one : last), first);
+  }
+  return undefined;
+}
 
 const register: RequestHandler<"register"> = async (services, request, call) => {
   const { connection } = call;

@@ -1,10 +1,12 @@
 /** Keeps files: what may be kept of a path, its bytes of one moment, and the version that comes of them. */
+
 import { homedir } from "node:os";
-import { dirname } from "node:path";
+import { dirname as dirnameKeep } from "node:path";
+import { basename, dirname } from "node:path/posix";
 import { setImmediate as turn } from "node:timers/promises";
 import type { SentText } from "../../hooks/seam/actions.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { VersionKind } from "../../protocol/schemas/rescue.ts";
+import type { UnkeptRow, VersionKind } from "../../protocol/schemas/rescue.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { anyGlob } from "../config/glob.ts";
 import type { Facts } from "../facts/facts.ts";
@@ -13,11 +15,144 @@ import type { KeptFileFacts } from "../facts/git/kept-files.ts";
 import { type WholeFile, wholeFile } from "../facts/whole-file.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Archive } from "./archive.ts";
-import { differenceOf, lineCounts } from "./line-counts.ts";
-import { secretCharsMax, secretIn, unkeptByName } from "./never-kept.ts";
 import { hashOf } from "./store.ts";
-import type { UnkeptFiles } from "./unkept.ts";
-import type { Author, Version } from "./versions.ts";
+import { type Author, differenceOf, lineCounts, type Version } from "./versions.ts";
+
+// Which files and contents are never kept: what is secret by its name or by what stands in it. Pure.
+
+/** Names of files that hold secrets; case does not count. */
+const secretNames: readonly string[] = [
+  ".env*",
+  "*.pem",
+  "*.key",
+  "id_*",
+  ".netrc",
+  ".npmrc",
+  ".pgpass",
+  "*credential*",
+  "*secret*",
+  "*.tfstate",
+  "*.tfstate.*",
+  "*.tfvars",
+];
+
+/** Folders that hold secrets, whatever their files are called. */
+const secretFolders: ReadonlySet<string> = new Set([".ssh", ".aws", ".gnupg", ".kube", ".docker"]);
+
+/** What installs itself: nobody's work. */
+const others: ReadonlySet<string> = new Set([".git", "node_modules"]);
+
+const isSecretName = anyGlob(secretNames);
+
+/**
+ * Returns why a file is not kept by its path, or null. `path` is absolute and real, `file` its path from the top of the
+ * worktree, `isNever` the person's own list.
+ */
+export function unkeptByName(
+  path: string,
+  file: string,
+  isNever: (file: string) => boolean = () => false,
+): string | null {
+  const folders = dirname(path).split("/");
+  const folder = folders.find(name => secretFolders.has(name.toLowerCase()));
+  if (folder !== undefined) return `it lies below ${folder}, where secrets are`;
+  const other = folders.find(name => others.has(name));
+  if (other !== undefined) return `it lies below ${other}`;
+  if (isSecretName(basename(path).toLowerCase())) return "files of this name hold secrets";
+  return isNever(file) ? "your setting rescueNever names it" : null;
+}
+
+/** A form of secret, with words that every text with one contains. */
+interface Form {
+  readonly words: readonly string[];
+  readonly pattern: RegExp;
+  readonly what: string;
+}
+
+/** Each pattern is read from a bounded number of characters on: none can take long. */
+const forms: readonly Form[] = [
+  {
+    words: ["PRIVATE KEY"],
+    pattern: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/,
+    what: "a private key",
+  },
+  { words: ["PuTTY-User-Key-File"], pattern: /PuTTY-User-Key-File-\d/, what: "a private key" },
+  { words: ["AGE-SECRET-KEY-"], pattern: /AGE-SECRET-KEY-1[0-9A-Z]{20}/, what: "a private key" },
+  {
+    words: ["AKIA", "ASIA"],
+    pattern: /(?<![0-9A-Z])A[KS]IA[0-9A-Z]{16}(?![0-9A-Z])/,
+    what: "a token of AWS",
+  },
+  {
+    words: ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
+    pattern: /gh[pousr]_[0-9A-Za-z]{36}/,
+    what: "a token of GitHub",
+  },
+  { words: ["github_pat_"], pattern: /github_pat_[0-9A-Za-z_]{22}/, what: "a token of GitHub" },
+  { words: ["glpat-"], pattern: /glpat-[0-9A-Za-z_-]{20}/, what: "a token of GitLab" },
+  { words: ["xox"], pattern: /xox[abeoprs]-[0-9A-Za-z-]{10}/, what: "a token of Slack" },
+  { words: ["_live_"], pattern: /[rs]k_live_[0-9A-Za-z]{16}/, what: "a token of Stripe" },
+  { words: ["AIza"], pattern: /AIza[0-9A-Za-z_-]{35}/, what: "a token of Google" },
+  { words: ["npm_"], pattern: /npm_[0-9A-Za-z]{36}/, what: "a token of npm" },
+  {
+    words: ["sk-"],
+    pattern: /(?<![0-9A-Za-z_-])sk-(?:ant-|proj-)?[0-9A-Za-z_-]{0,20}[0-9A-Za-z]{20}/,
+    what: "a token of a model's service",
+  },
+  { words: ["pypi-AgE"], pattern: /pypi-AgE[0-9A-Za-z_-]{30}/, what: "a token of PyPI" },
+  { words: ["SG."], pattern: /SG\.[0-9A-Za-z_-]{22}\.[0-9A-Za-z_-]{40}/, what: "a token of SendGrid" },
+  { words: ["dop_v1_"], pattern: /dop_v1_[0-9a-f]{64}/, what: "a token of DigitalOcean" },
+  { words: ["hf_"], pattern: /(?<![0-9A-Za-z_])hf_[0-9A-Za-z]{34}/, what: "a token of Hugging Face" },
+  {
+    words: ["eyJ"],
+    pattern: /eyJ[0-9A-Za-z_-]{10,2000}\.eyJ[0-9A-Za-z_-]{10,4000}\.[0-9A-Za-z_-]{10}/,
+    what: "a JSON web token",
+  },
+];
+
+/** Longest text that one of the forms matches, in characters. */
+export const secretCharsMax = 8_192;
+
+/** Returns what secret a content holds, or null: a private key block, or a token of a known form. */
+export function secretIn(content: Buffer): string | null {
+  const text = content.toString("latin1");
+  // UTF-16 has a NUL beside each character of a token.
+  return secretInText(text) ?? (text.includes("\0") ? secretInText(text.replaceAll("\0", "")) : null);
+}
+
+function secretInText(text: string): string | null {
+  for (const { words, pattern, what } of forms)
+    if (words.some(word => text.includes(word)) && pattern.test(text)) return what;
+  return null;
+}
+
+// Files that agents wrote and that are not kept, with the reason: the latest of them, in memory only.
+
+export class UnkeptFiles {
+  readonly #files = new BoundedMap<string, UnkeptRow & { readonly n: number }>({
+    entriesMax: limits.rescueUnkeptMax,
+  });
+  #n = 0;
+
+  note(row: UnkeptRow): void {
+    this.#n += 1;
+    this.#files.set(row.path, { ...row, n: this.#n });
+  }
+
+  has(path: string): boolean {
+    return this.#files.has(path);
+  }
+
+  /** The file is kept now. */
+  forget(path: string): void {
+    this.#files.delete(path);
+  }
+
+  /** The oldest first; `n` rises. */
+  all(): Iterable<UnkeptRow & { readonly n: number }> {
+    return this.#files.values();
+  }
+}
 
 /** A file to keep, with what is known of its write. */
 export interface FileToKeep {
@@ -66,12 +201,12 @@ interface Bytes {
 }
 
 /** What a file looked like when it was read last, and what was in it. */
-export interface SeenContent {
+interface SeenContent {
   readonly stamp: string;
   readonly hash: string;
 }
 
-export interface FileKeeperOptions {
+interface FileKeeperOptions {
   readonly archive: Archive;
   readonly unkept: UnkeptFiles;
   readonly services: Pick<HookServices, "engine" | "rules">;
@@ -151,7 +286,7 @@ export class FileKeeper {
   async #placeOf(asked: FileToKeep): Promise<Place | { readonly outcome: KeepOutcome }> {
     const { path, isEdit, session } = asked;
     const { facts, git, services } = this.#options;
-    const around = await facts.repository(dirname(path));
+    const around = await facts.repository(dirnameKeep(path));
     if ("unreachable" in around) return { outcome: { is: "missed", why: around.unreachable } };
     const home = services.engine.state.sessions.live.get(session ?? "");
     const { gitDir } = around;
@@ -272,5 +407,152 @@ async function secretOf(content: Buffer, before: Buffer | null): Promise<string 
     if (secret !== null) return secret;
     if (at + pieceBytes >= end) return null;
     await turn();
+  }
+}
+
+// The queue of writes that wait to be kept, off every reply path.
+
+/** A write, with earlier ones of the same file that were overtaken and whose text is known. */
+interface Waiting {
+  readonly asked: FileToKeep;
+  readonly overtaken: readonly FileToKeep[];
+}
+
+interface KeepQueueOptions {
+  readonly keeper: Pick<FileKeeper, "keep" | "keepSent">;
+  /** Whether somebody writes the file now, or a shell line may have since its write ended. */
+  readonly isWritten: (asked: FileToKeep) => boolean;
+  /** Something should have been kept and was not. */
+  readonly onMissed: (asked: Pick<FileToKeep, "path">, why: string) => void;
+}
+
+/** Reads at once: a disk that hangs takes one of them. An edit that waits for its file's version adds one. */
+const readsMax = 2;
+/** Overtaken writes of one file that wait with the latest. */
+const overtakenMax = 8;
+
+/**
+ * Invariants: of a file one write waits at most, and one is kept at a time, in their order. What the queue has no room for is
+ * missed, and counted.
+ */
+export class KeepQueue {
+  readonly #options: KeepQueueOptions;
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #idle: (() => void)[] = [];
+  #chars = 0;
+  #missed = 0;
+  #isClosed = false;
+
+  constructor(options: KeepQueueOptions) {
+    this.#options = options;
+  }
+
+  /** Writes that wait or are being kept. */
+  get size(): number {
+    return this.#waiting.size + this.#running.size;
+  }
+
+  /** Whether a write of the file waits or is being kept. */
+  has(path: string): boolean {
+    return this.#waiting.has(path) || this.#running.has(path);
+  }
+
+  /** Writes that should have been kept and were not. */
+  get missed(): number {
+    return this.#missed;
+  }
+
+  /** Queues a write; returns at once. */
+  add(given: FileToKeep): void {
+    if (this.#isClosed) return;
+    const { path } = given;
+    const isRoom = this.#chars + (given.text?.chars ?? 0) <= limits.rescueQueueBytes;
+    const asked = isRoom ? given : { ...given, text: null };
+    const earlier = this.#waiting.get(path);
+    if (earlier !== undefined) this.#drop(path, earlier);
+    const known = earlier === undefined ? [] : [...earlier.overtaken, earlier.asked];
+    const overtaken = known.filter(({ text }) => text !== null).slice(-overtakenMax);
+    for (const one of [asked, ...overtaken]) this.#chars += one.text?.chars ?? 0;
+    this.#waiting.set(path, { asked, overtaken });
+    for (const [oldest, waiting] of this.#waiting) {
+      if (this.#waiting.size <= limits.rescueQueueMax) break;
+      this.#drop(oldest, waiting);
+      this.miss(waiting.asked, "too many writes wait to be kept");
+    }
+    this.#run();
+  }
+
+  /** Resolves when nothing waits and nothing is being kept, or after this time. */
+  async settled(waitMs: number = limits.rescueSettleMs): Promise<void> {
+    if (this.size === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>(resolve => {
+      this.#idle.push(resolve);
+      timer = setTimeout(resolve, waitMs);
+    });
+    clearTimeout(timer);
+  }
+
+  /** Takes no more; what waits is dropped after `limits.rescueStopMs`. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.settled(limits.rescueStopMs);
+    for (const [path, waiting] of this.#waiting) this.#drop(path, waiting);
+  }
+
+  /** Keeps the file's write before those of other files. Resolves when none of the file waits or is being kept. */
+  async first(path: string): Promise<void> {
+    while (this.has(path)) {
+      const waiting = this.#waiting.get(path);
+      if (waiting !== undefined && !this.#running.has(path)) this.#start(path, waiting);
+      await this.#running.get(path);
+    }
+  }
+
+  /** Notes a write of which no version is kept. */
+  miss(asked: Pick<FileToKeep, "path">, why: string): void {
+    this.#missed += 1;
+    this.#options.onMissed(asked, why);
+  }
+
+  #run(): void {
+    for (const [path, waiting] of this.#waiting) {
+      if (this.#running.size >= readsMax) return;
+      if (!this.#running.has(path)) this.#start(path, waiting);
+    }
+  }
+
+  #start(path: string, waiting: Waiting): void {
+    this.#drop(path, waiting);
+    const done = this.#keep(waiting).finally(() => {
+      this.#running.delete(path);
+      this.#run();
+      if (this.size === 0) for (const idle of this.#idle.splice(0)) idle();
+    });
+    this.#running.set(path, done);
+  }
+
+  async #keep({ asked, overtaken }: Waiting): Promise<void> {
+    const { keeper, isWritten } = this.#options;
+    const { path, atMs } = asked;
+    try {
+      for (const one of overtaken) this.#note(one, await keeper.keepSent(one));
+      // Another write of the file has ended meanwhile, or one is under way and has changed it already.
+      const isOvertaken = (changedAt: number) =>
+        this.#waiting.has(path) || (changedAt > atMs && isWritten(asked));
+      this.#note(asked, await keeper.keep(asked, isOvertaken));
+    } catch (error) {
+      this.miss(asked, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #note(asked: FileToKeep, outcome: KeepOutcome): void {
+    if (outcome.is === "missed") this.miss(asked, outcome.why);
+  }
+
+  #drop(path: string, { asked, overtaken }: Waiting): void {
+    this.#waiting.delete(path);
+    for (const one of [asked, ...overtaken]) this.#chars -= one.text?.chars ?? 0;
   }
 }

@@ -1,19 +1,89 @@
 /** What of a kept version is lost: it is neither in the file any more nor in a commit. */
+
 import { basename, extname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import type { DirtyFile } from "../core/tables/base-state.ts";
+import { idOfKey } from "../core/tables/sessions.ts";
 import { pathOfWork } from "../core/work/dirty-files.ts";
 import type { Facts } from "../facts/facts.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
-import { oidOf } from "../facts/git/blob.ts";
 import type { KeptFileFacts } from "../facts/git/kept-files.ts";
-import type { GitPlace } from "../facts/git/process.ts";
+import { type GitPlace, oidOf } from "../facts/git/process.ts";
 import { wholeFile } from "../facts/whole-file.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
 import type { Archive } from "./archive.ts";
-import { differenceOf, lineCounts } from "./line-counts.ts";
-import { isEditByHand, linesLost } from "./lost-lines.ts";
-import type { Author, Version } from "./versions.ts";
-import type { WipedFile } from "./wipes.ts";
+import { type Author, differenceOf, lineCounts, type Version, type WipedFile } from "./versions.ts";
+
+// Which lines of a kept text a file has lost. Pure. A line that a commit, a stash entry or the file has is not lost.
+
+/** Texts of the file. */
+interface Texts {
+  /** The kept version. */
+  readonly kept: string;
+  /** What is in the file now. */
+  readonly now: string;
+  /** The file in commits and stash entries. */
+  readonly committed: readonly string[];
+  /** Versions before the kept one, as far as they are known. */
+  readonly earlier: readonly string[];
+}
+
+/**
+ * Returns how many lines are lost that only this version has. `isLoose`: a line that is in the file with other blanks, quotes,
+ * brackets or ends is not lost: formatters change those.
+ */
+function linesLost({ kept, now, committed }: Texts, isLoose: boolean): number {
+  const lost = missing(ownLines(kept, committed), linesOf(now));
+  if (!isLoose || lost.length === 0) return lost.length;
+  const left = bare(now);
+  return lost.filter(line => bare(line) !== "" && !left.includes(bare(line))).length;
+}
+
+/** Of so few lines all may be edited at once. */
+const fewLines = 5;
+
+/**
+ * Whether somebody edited the file by hand: each lost line has a new one in its place, and some of the kept work is left, if
+ * it was more than a few lines. An editor that writes an old text loses lines and brings none, or those that were there before.
+ */
+function isEditByHand({ kept, now, committed, earlier }: Texts): boolean {
+  if (earlier.includes(now)) return false;
+  const own = ownLines(kept, committed);
+  const lost = missing(own, linesOf(now));
+  const known = new Set([...committed, ...earlier].flatMap(linesOf));
+  const added = missing(linesOf(now), linesOf(kept)).filter(line => !known.has(line));
+  return lost.length <= added.length && (lost.length < own.length || own.length <= fewLines);
+}
+
+/** The lines that no commit has. */
+function ownLines(kept: string, committed: readonly string[]): readonly string[] {
+  const known = new Set(committed.flatMap(linesOf));
+  return linesOf(kept).filter(line => !known.has(line));
+}
+
+/** The lines of one text that another does not have, or not as often. */
+function missing(lines: readonly string[], others: readonly string[]): readonly string[] {
+  const left = new Map<string, number>();
+  for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);
+  return lines.filter(line => {
+    const count = left.get(line) ?? 0;
+    left.set(line, count - 1);
+    return count <= 0;
+  });
+}
+
+/** Lines without what stands for their end. */
+function linesOf(text: string): readonly string[] {
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+/** What a formatter leaves as it is. */
+function bare(text: string): string {
+  return text.replace(/[\s"'`;,()[\]{}]+/g, "");
+}
 
 /** A file whose kept version may be lost. */
 export interface Candidate {
@@ -27,7 +97,7 @@ export interface Candidate {
   version: Version | null;
 }
 
-export interface LossOptions {
+interface LossOptions {
   readonly archive: Archive;
   readonly facts: Pick<Facts, "repository">;
   readonly git: Pick<KeptFileFacts, "committedAs" | "blobs" | "newFiles">;
@@ -150,4 +220,96 @@ function withoutReturns(content: Buffer): Buffer {
   return content.includes("\r\n")
     ? Buffer.from(content.toString("latin1").replaceAll("\r\n", "\n"), "latin1")
     : content;
+}
+
+// Shell lines that run, with the work that they may wipe, and what became of it when they have ended.
+
+/** What a running line may wipe, as it was kept before. */
+interface WipingLine {
+  /** The id of the session that runs it. */
+  readonly session: string;
+  /** The first command of the line that may wipe, in short form. */
+  readonly command: string;
+  readonly candidates: readonly Candidate[];
+}
+
+/** In memory only: after a restart nothing is known of a line that ran before. */
+export class WipingLines {
+  readonly #lines = new BoundedMap<string, WipingLine>({
+    entriesMax: limits.guardToldMax,
+    weightMax: limits.guardToldFilesMax,
+    weightOf: ({ candidates }) => candidates.length,
+    onDelete: toolUseId => this.#forget(toolUseId),
+  });
+  /** The same lines by the worktrees of their candidates: the session of each. */
+  readonly #byWorktree = new Map<string, Map<string, string>>();
+  readonly #worktrees = new Map<string, ReadonlySet<string>>();
+
+  began(toolUseId: string, line: WipingLine): void {
+    this.#lines.set(toolUseId, line);
+    const worktrees = new Set(line.candidates.map(({ worktree }) => worktree));
+    this.#worktrees.set(toolUseId, worktrees);
+    for (const worktree of worktrees) {
+      const here = this.#byWorktree.get(worktree) ?? new Map<string, string>();
+      this.#byWorktree.set(worktree, here.set(toolUseId, line.session));
+    }
+  }
+
+  /** The worktrees in which the line may wipe something. */
+  worktreesOf(toolUseId: string): ReadonlySet<string> {
+    return this.#worktrees.get(toolUseId) ?? new Set();
+  }
+
+  /** The sessions whose lines may wipe something in the worktree; a line whose end nobody reported may be among them. */
+  sessionsIn(worktree: string): ReadonlySet<string> {
+    return new Set(this.#byWorktree.get(worktree)?.values());
+  }
+
+  #forget(toolUseId: string): void {
+    for (const worktree of this.worktreesOf(toolUseId)) {
+      const here = this.#byWorktree.get(worktree);
+      here?.delete(toolUseId);
+      if (here?.size === 0) this.#byWorktree.delete(worktree);
+    }
+    this.#worktrees.delete(toolUseId);
+  }
+
+  /** Returns what the line may have wiped, and forgets it; null: nothing that is known. */
+  ended(toolUseId: string): WipingLine | null {
+    const line = this.#lines.get(toolUseId) ?? null;
+    this.#lines.delete(toolUseId);
+    return line;
+  }
+}
+
+// Whether agents' shell lines explain what changes in a worktree now.
+
+/** What is known of lines besides what each agent does. */
+interface KnownLines {
+  readonly lines: Pick<WipingLines, "sessionsIn">;
+  readonly compared: {
+    /** How many lines have ended in each worktree and are still to be looked at. */
+    readonly ends: ReadonlyMap<string, number>;
+  };
+}
+
+/**
+ * Whether a shell command of an agent that works in the worktree runs, or one that may wipe work in it, wherever its agent works;
+ * or the end of one is still to be looked at. What changes meanwhile is looked at then, and tells of it. Costs a look at each
+ * such session.
+ */
+export function runsLine(
+  { engine, presence }: Pick<HookServices, "engine" | "presence">,
+  { lines, compared }: KnownLines,
+  worktree: string,
+): boolean {
+  if (compared.ends.has(worktree)) return true;
+  const { worktrees, live } = engine.state.sessions;
+  const runs = (session: string) => {
+    const row = presence.of(session);
+    return [row, ...row.agents.values()].some(({ doing }) => doing?.verb === "runs");
+  };
+  for (const key of worktrees.get(worktree) ?? []) if (runs(idOfKey(key))) return true;
+  for (const session of lines.sessionsIn(worktree)) if (live.has(session) && runs(session)) return true;
+  return false;
 }

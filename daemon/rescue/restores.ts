@@ -2,26 +2,25 @@
  * Restores: a version's way back into a file. A restore is an edit: what an edit would be asked is asked, the file is locked, and
  * what is there is kept first. The process that asks writes the file, never the daemon.
  */
+
 import { dirname } from "node:path";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
-import type { RestoreEvent } from "../../protocol/schemas/rescue.ts";
-import type { FileRef } from "../core/frame/actors.ts";
-import { type Actor, sameActor } from "../core/frame/actors.ts";
+import type { RescueStateReply, RestoreEvent, rescueRequests } from "../../protocol/schemas/rescue.ts";
+import { type Actor, type FileRef, sameActor } from "../core/frame/actors.ts";
 import { actorRow, pathOf } from "../core/tables/naming.ts";
 import type { Session } from "../core/tables/sessions.ts";
-import { refs } from "../facts/file-refs.ts";
-import { Delivery } from "../hooks/delivery.ts";
+import { refs } from "../facts/facts.ts";
+import { Delivery } from "../hooks/points.ts";
 import { runPlan } from "../hooks/run.ts";
-import { callerOf } from "../requests/caller.ts";
-import type { DaemonServices } from "../requests/handler.ts";
+import { callerOf, type DaemonServices, type HandlersOf } from "../requests/handler.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import { noteReply } from "../trail/decisions.ts";
 import type { FileToKeep } from "./keep.ts";
-import { isOwn, versionRow } from "./rows.ts";
+import { isIn, isOwn, pathsOf, versionRow } from "./listing.ts";
 import type { Rescue, RescueServices } from "./services.ts";
 import { type Version, versionName } from "./versions.ts";
 
@@ -30,7 +29,7 @@ const tool = "kite rescue restore";
 
 let restores = 0;
 
-export async function beginRestore(
+async function beginRestore(
   services: RescueServices,
   rescue: Rescue,
   request: RequestOf<"restore_begin">,
@@ -96,9 +95,9 @@ async function begin(
 }
 
 /** What tells those who look on. */
-export type Telling = Pick<DaemonServices, "events">;
+type Telling = Pick<DaemonServices, "events">;
 
-export async function endRestore(
+async function endRestore(
   services: RescueServices & Telling,
   rescue: Rescue,
   request: RequestOf<"restore_end">,
@@ -282,4 +281,74 @@ function open(
     if (all.size <= limits.rescueRestoresMax) break;
     void oldest.end(true);
   }
+}
+
+// rescue_state, rescue_purge, restore_begin, restore_end: what is kept, the removal of it, and the way back.
+
+/** Where the setting is off the daemon does not know what is in the store. */
+const purgeOff = refuse(
+  "not_available",
+  "the setting rescue is off, so nothing was removed; what Kite kept before is in ~/.kite/rescue: delete that folder",
+);
+
+/** The refusal where the setting is off. */
+const rescueOff = refuse(
+  "not_available",
+  "Kite keeps no versions of files: the setting rescue is off; switch it on, then run kite down and kite up",
+);
+
+export const rescueHandlers: HandlersOf<typeof rescueRequests, RescueServices & Telling> = {
+  rescue_state: ({ rescue }, _request, call) => {
+    const ready = rescue?.archive.ready ?? Promise.resolve();
+    call.alone(ready.then(() => call.reply(stateOf(rescue))));
+    return undefined;
+  },
+  rescue_purge: (services, request, call) => {
+    if (services.rescue === null) call.reply(purgeOff);
+    else call.alone(purge(services, services.rescue, request, call));
+    return undefined;
+  },
+  restore_begin: (services, request, call) => {
+    if (services.rescue === null) call.reply(rescueOff);
+    else call.alone(beginRestore(services, services.rescue, request, call));
+    return undefined;
+  },
+  restore_end: (services, request, call) => {
+    if (services.rescue === null) call.reply(rescueOff);
+    else call.alone(endRestore(services, services.rescue, request, call));
+    return undefined;
+  },
+};
+
+function stateOf(rescue: Rescue | null): RescueStateReply {
+  const bytesMax = limits.rescueStoreBytes;
+  const none = { versions: 0, files: 0, bytes: 0, bytesMax, wipes: 0, waiting: 0, missed: 0, trouble: null };
+  if (rescue === null) return { ok: true, on: false, ...none };
+  const { archive, queue } = rescue;
+  const { versions, wipes, trouble } = archive;
+  const { size, files, bytes } = versions;
+  const { atMs, ...damage } = archive.damage;
+  const work = { waiting: rescue.waiting, missed: queue.missed, damage, trouble };
+  return { ok: true, on: true, bytesMax, versions: size, files, bytes, wipes: wipes.size, ...work };
+}
+
+async function purge(
+  services: RescueServices,
+  { archive, settled }: Rescue,
+  request: RequestOf<"rescue_purge">,
+  call: Call,
+): Promise<void> {
+  await settled();
+  const { before = Number.POSITIVE_INFINITY } = request;
+  const paths = await pathsOf(services.facts, request.file);
+  const { alsoIn, ...removed } = await archive.purge(
+    ({ path, atMs }) => atMs < before && (paths === null || isIn(path, paths)),
+  );
+  const reply = { ok: true as const, ...removed, alsoIn: alsoIn.slice(0, limits.rescueNamedMax) };
+  const what = `${removed.versions} versions, ${removed.contents} contents`;
+  noteReply(services, "rescue_purge", null, reply, {
+    file: request.file ?? null,
+    why: `removed for good: ${what}`,
+  });
+  call.reply(reply);
 }

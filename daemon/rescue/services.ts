@@ -10,12 +10,8 @@ import { KeptFileFacts } from "../facts/git/kept-files.ts";
 import type { GitChild } from "../facts/git/process.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { Archive } from "./archive.ts";
-import { FileKeeper } from "./keep.ts";
-import { WipingLines } from "./lines.ts";
-import { Losses } from "./losses.ts";
-import { KeepQueue } from "./queue.ts";
-import { runsLine } from "./running-lines.ts";
-import { UnkeptFiles } from "./unkept.ts";
+import { FileKeeper, KeepQueue, UnkeptFiles } from "./keep.ts";
+import { Losses, runsLine, WipingLines } from "./losses.ts";
 import type { Author } from "./versions.ts";
 
 /** A restore that has begun and not ended. */

@@ -1,4 +1,6 @@
 /** The kept versions in memory, by number, by file and by content. */
+
+import { limits } from "../../protocol/limits.ts";
 import type { VersionKind } from "../../protocol/schemas/rescue.ts";
 
 /** Who wrote a version, with the name of that time. */
@@ -243,4 +245,192 @@ class RisingNumbers {
     }
     return from;
   }
+}
+
+// What was wiped lately: by which command of whom, whose files, and the versions that bring them back.
+
+export interface WipedFile {
+  readonly path: string;
+  readonly file: string;
+  /** The number of the version that brings it back; null: there is none. */
+  readonly version: number | null;
+  /** Whose work it was, the latest writer first. */
+  readonly writers: readonly Author[];
+  readonly lines: number | null;
+  /** `gone`: the file is not there any more, whatever took its place. `reverted`: it is as the commit has it. `changed`: it has other lines. */
+  readonly how: "gone" | "reverted" | "changed";
+}
+
+export interface Wipe {
+  /** `r-<n>`. */
+  readonly n: number;
+  readonly project: string;
+  readonly worktree: string;
+  readonly by: Author | null;
+  /** The command in short form. */
+  readonly command: string;
+  readonly atMs: number;
+  /** At most `limits.rescueWipeFilesMax`; `more` counts the rest. */
+  readonly files: readonly WipedFile[];
+  readonly more: number;
+}
+
+export function wipeName({ n }: Pick<Wipe, "n">): string {
+  return `r-${n}`;
+}
+
+/** The latest wipes, the oldest first. A version that one of them names outlasts others. */
+export class WipeTable {
+  readonly #all = new Map<number, Wipe>();
+  /** How many wipes name each version. */
+  readonly #named = new Map<number, number>();
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  add(wipe: Wipe): void {
+    this.#all.set(wipe.n, wipe);
+    for (const { version } of wipe.files)
+      if (version !== null) this.#named.set(version, (this.#named.get(version) ?? 0) + 1);
+    for (const oldest of this.#all.values()) {
+      if (this.#all.size <= limits.rescueWipesMax) break;
+      this.#drop(oldest);
+    }
+  }
+
+  get(n: number): Wipe | undefined {
+    return this.#all.get(n);
+  }
+
+  /** Drops those before this time. */
+  dropBefore(atMs: number): void {
+    for (const wipe of this.#all.values()) {
+      if (wipe.atMs >= atMs) return;
+      this.#drop(wipe);
+    }
+  }
+
+  /** Whether a wipe names the version. */
+  names(version: number): boolean {
+    return this.#named.has(version);
+  }
+
+  /** The oldest first. */
+  all(): IterableIterator<Wipe> {
+    return this.#all.values();
+  }
+
+  #drop(wipe: Wipe): void {
+    this.#all.delete(wipe.n);
+    for (const { version } of wipe.files) {
+      if (version === null) continue;
+      const count = (this.#named.get(version) ?? 1) - 1;
+      if (count === 0) this.#named.delete(version);
+      else this.#named.set(version, count);
+    }
+  }
+}
+
+/** The wipe with as many files as one line of the index may have. */
+export function withinLine(wipe: Wipe): Wipe {
+  let left = limits.rescueLineBytes / 2;
+  const files = wipe.files.slice(0, limits.rescueWipeFilesMax).filter(file => {
+    left -= Buffer.byteLength(JSON.stringify(file));
+    return left > 0;
+  });
+  return { ...wipe, files, more: wipe.more + wipe.files.length - files.length };
+}
+
+// How many lines a version added and took away, against the one before it. Pure.
+
+interface LineCounts {
+  readonly added: number;
+  readonly taken: number;
+}
+
+/** The bytes in which two contents differ: from `start` to an end in each. */
+interface Difference {
+  readonly start: number;
+  readonly endBefore: number;
+  readonly endAfter: number;
+}
+
+const newline = 0x0a;
+/** Bytes compared at once. */
+const piece = 4_096;
+
+/** Returns the one range of bytes outside of which both contents are equal. */
+export function differenceOf(before: Buffer, after: Buffer): Difference {
+  const shorter = Math.min(before.length, after.length);
+  let start = 0;
+  while (start + piece <= shorter && before.compare(after, start, start + piece, start, start + piece) === 0)
+    start += piece;
+  while (start < shorter && before[start] === after[start]) start += 1;
+  let [endBefore, endAfter] = [before.length, after.length];
+  for (;;) {
+    const [a, b] = [endBefore - piece, endAfter - piece];
+    if (a < start || b < start || before.compare(after, b, endAfter, a, endBefore) !== 0) break;
+    [endBefore, endAfter] = [a, b];
+  }
+  while (endBefore > start && endAfter > start && before[endBefore - 1] === after[endAfter - 1]) {
+    endBefore -= 1;
+    endAfter -= 1;
+  }
+  return { start, endBefore, endAfter };
+}
+
+/** Returns the counts; null for contents that are no text. A last line without an end counts as a line. */
+export function lineCounts(before: Buffer, after: Buffer): LineCounts | null {
+  const { start, endBefore, endAfter } = differenceOf(before, after);
+  const from = start === 0 ? 0 : before.lastIndexOf(newline, start - 1) + 1;
+  // What follows is equal in both, so that a line that goes on there ends at the same distance.
+  const isWhole = isAtLine(before, endBefore) && isAtLine(after, endAfter);
+  const end = isWhole ? 0 : before.indexOf(newline, endBefore);
+  const rest = isWhole ? 0 : (end === -1 ? before.length : end + 1) - endBefore;
+  const a = before.subarray(from, endBefore + rest);
+  const b = after.subarray(from, endAfter + rest);
+  if (a.includes(0) || b.includes(0)) return null;
+  const [linesBefore, linesAfter] = [linesIn(a), linesIn(b)];
+  const equal = equalLines(linesBefore, linesAfter);
+  return { added: linesAfter.length - equal, taken: linesBefore.length - equal };
+}
+
+/** Whether a line begins at `end`. */
+function isAtLine(content: Buffer, end: number): boolean {
+  return end === 0 || content[end - 1] === newline;
+}
+
+function linesIn(content: Buffer): readonly string[] {
+  if (content.length === 0) return [];
+  const lines = content.toString("latin1").split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+/** How many lines stay: in their order, or of long parts whatever their order is. */
+function equalLines(before: readonly string[], after: readonly string[]): number {
+  if (before.length * after.length > limits.rescueDiffCells) return equalInAnyOrder(before, after);
+  // The longest common subsequence, a row at a time.
+  let row = new Uint32Array(after.length + 1);
+  for (const line of before) {
+    const next = new Uint32Array(after.length + 1);
+    for (const [i, other] of after.entries())
+      next[i + 1] = line === other ? (row[i] ?? 0) + 1 : Math.max(next[i] ?? 0, row[i + 1] ?? 0);
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+function equalInAnyOrder(before: readonly string[], after: readonly string[]): number {
+  const left = new Map<string, number>();
+  for (const line of before) left.set(line, (left.get(line) ?? 0) + 1);
+  let equal = 0;
+  for (const line of after) {
+    const count = left.get(line) ?? 0;
+    if (count === 0) continue;
+    left.set(line, count - 1);
+    equal += 1;
+  }
+  return equal;
 }

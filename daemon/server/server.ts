@@ -1,19 +1,144 @@
 /** Accepts connections and passes their requests to the handlers. */
+
+import { closeSync, openSync } from "node:fs";
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type RequestOf, type RequestType, requests } from "../../protocol/schemas/requests.ts";
-import type { Line } from "../../protocol/wire.ts";
-import { confined, type Inward, type Resolve } from "../facts/mounts/confined.ts";
-import type { MountView } from "../facts/mounts/view.ts";
+import { isObject, type Line } from "../../protocol/wire.ts";
+import { confined, type Inward, type MountView, type Resolve } from "../facts/mounts.ts";
+import { isOutOfDescriptors } from "../facts/prober.ts";
 import { Call, type CallServices } from "./call.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
-import { DescriptorReserve } from "./descriptor-reserve.ts";
-import { inwardRequest } from "./inward.ts";
 import { type Parsed, parseRequest } from "./parse.ts";
 
+// Holds file descriptors back for hooks. If a process has no descriptor left, the runtime closes each new connection at
+// once, and the hook at the other end lets its tool run. So the daemon keeps some open, and closes them when it runs
+// short.
+
+interface ReserveOptions {
+  /** Descriptors to keep; half of the free ones if those are fewer than twice as many. */
+  readonly size: number;
+  /** With fewer free descriptors than this, the reserve is closed; than half of the reserve, if that is not full. */
+  readonly spare: number;
+  /** Opens a descriptor; throws EMFILE or ENFILE when there is none. */
+  readonly open?: () => number;
+  readonly close?: (descriptor: number) => void;
+}
+
+export class DescriptorReserve {
+  readonly #spare: number;
+  readonly #open: () => number;
+  readonly #close: (descriptor: number) => void;
+  #kept: readonly number[] = [];
+  #isGivenUp = false;
+  /** How many descriptors were free when it began; it counts as far as twice its size. */
+  readonly free: number;
+  /** Number of descriptors in the full reserve. */
+  readonly size: number;
+
+  constructor({ size, spare, open = openNull, close = closeSync }: ReserveOptions) {
+    this.#open = open;
+    this.#close = close;
+    const free = this.#take(2 * size);
+    this.#kept = free.slice(0, Math.floor(free.length / 2));
+    this.size = this.#kept.length;
+    this.free = free.length;
+    this.#spare = this.size < size ? Math.min(spare, Math.floor(this.size / 2)) : spare;
+    this.#drop(free.slice(this.size));
+  }
+
+  /** Whether a descriptor opened now comes out of the reserve. */
+  get isGivenUp(): boolean {
+    return this.#isGivenUp;
+  }
+
+  /** Gives up the reserve if the other descriptors run short. */
+  check(): void {
+    if (this.#isGivenUp) return;
+    const free = this.#take(this.#spare);
+    this.#drop(free);
+    if (free.length === this.#spare) return;
+    this.#isGivenUp = true;
+    this.#drop(this.#kept);
+    this.#kept = [];
+  }
+
+  /** Opens the reserve again once it fits with `spare` others beside it. */
+  restore(): void {
+    if (!this.#isGivenUp) return;
+    const wanted = this.size + this.#spare;
+    const free = this.#take(wanted);
+    const isEnough = free.length === wanted;
+    this.#drop(isEnough ? free.slice(this.size) : free);
+    if (!isEnough) return;
+    this.#kept = free.slice(0, this.size);
+    this.#isGivenUp = false;
+  }
+
+  close(): void {
+    this.#drop(this.#kept);
+    this.#kept = [];
+  }
+
+  /** Opens up to `count` descriptors. */
+  #take(count: number): number[] {
+    const taken: number[] = [];
+    try {
+      while (taken.length < count) taken.push(this.#open());
+    } catch (error) {
+      if (!isOutOfDescriptors(error)) {
+        this.#drop(taken);
+        throw error;
+      }
+    }
+    return taken;
+  }
+
+  #drop(descriptors: readonly number[]): void {
+    for (const descriptor of descriptors) this.#close(descriptor);
+  }
+}
+
+function openNull(): number {
+  return openSync("/dev/null", "r");
+}
+
+// Makes the paths of a request from a container those of this machine: the one place where they come in, but for hooks.
+
+/** The fields of requests that name files, at any depth; `../../tests/unit/mount-requests.test.ts` compares them with the schemas. */
+const named: ReadonlySet<string> = new Set(["project", "cwd", "worktree", "file", "files", "into"]);
+/** Ids of processes of another namespace would be those of strangers here. */
+const ofProcesses: ReadonlySet<string> = new Set(["pid", "pids", "starts"]);
+/** What agents and scripts store is no request's own. */
+const stored: ReadonlySet<string> = new Set(["value"]);
+
+/**
+ * Returns the request in this machine's paths, and without the ids of processes that only the container has. Relative
+ * names count from `base`, the session's working directory (a path of this machine), if it is known.
+ */
+export function inwardRequest<T extends RequestType>(
+  view: MountView,
+  request: RequestOf<T>,
+  base: string | null,
+  names: Inward = view,
+): RequestOf<T> {
+  const from = base === null ? "" : view.outwardPath(base);
+  const mapped = (value: unknown, isNamed: boolean): unknown => {
+    if (typeof value === "string") return isNamed ? names.inwardFrom(from, value) : value;
+    if (Array.isArray(value)) return value.map(one => mapped(one, isNamed));
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([key]) => !view.hidesProcesses || !ofProcesses.has(key))
+        .map(([key, one]) => [key, stored.has(key) ? one : mapped(one, named.has(key))]),
+    );
+  };
+  return mapped(request, false) as RequestOf<T>;
+}
+
 /** The part of the daemon that answers requests. */
-export interface Answering extends CallServices {
+interface Answering extends CallServices {
   readonly facts: { readonly path: Resolve };
   readonly counters: { requests: number; refused: number };
   /** Answers one request, now or later; returns a promise if the connection's next line has to wait for it. */

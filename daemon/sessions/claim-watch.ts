@@ -14,7 +14,7 @@ import { numberOf, type Task } from "../core/tables/tasks.ts";
 import { whoOf } from "../core/tasks/replies.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Listener } from "../engine/listeners.ts";
+import type { Listener } from "../engine/log-view.ts";
 
 /** A log whose claims are watched. */
 export interface ClaimLog {

@@ -2,12 +2,60 @@
  * What `query` shows of sessions but the log does not store: signs of life, turns, agents, open files. Turns, questions to
  * a person and agents outlive a restart by a file of their own (presence-file.ts); every session gets one full grace.
  */
+
 import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/schemas/session.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { addToSet, removeFromSet, type Sets } from "../core/frame/collections.ts";
 import type { Clock } from "../engine/clock.ts";
-import { Recency } from "./recency.ts";
+
+// Names in the order in which they were seen, the latest first. Each operation costs the same however many there are.
+
+interface Place {
+  readonly name: string;
+  newer: Place | null;
+  older: Place | null;
+}
+
+export class Recency {
+  readonly #places = new Map<string, Place>();
+  #latest: Place | null = null;
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  /** Makes the name the latest; adds it if it is new. */
+  seen(name: string): void {
+    const known = this.#places.get(name);
+    if (known !== undefined && known === this.#latest) return;
+    const place = known ?? { name, newer: null, older: null };
+    if (known === undefined) this.#places.set(name, place);
+    else this.#unlink(known);
+    place.newer = null;
+    place.older = this.#latest;
+    if (this.#latest !== null) this.#latest.newer = place;
+    this.#latest = place;
+  }
+
+  delete(name: string): void {
+    const place = this.#places.get(name);
+    if (place === undefined) return;
+    this.#places.delete(name);
+    this.#unlink(place);
+  }
+
+  /** Yields the names, the latest first. The caller must not change the order meanwhile. */
+  *[Symbol.iterator](): Generator<string, void> {
+    for (let place = this.#latest; place !== null; place = place.older) yield place.name;
+  }
+
+  #unlink({ newer, older }: Place): void {
+    if (newer === null) this.#latest = older;
+    else newer.older = older;
+    if (older !== null) older.newer = newer;
+  }
+}
 
 /** The signs of life of one agent. Times are core time in milliseconds. */
 export interface Pulse {
@@ -28,7 +76,7 @@ export interface Pulse {
 }
 
 /** What an agent asks a person since `at`, as the client words it. */
-export interface Dialog {
+interface Dialog {
   readonly text: string;
   readonly at: number;
 }
@@ -61,7 +109,7 @@ export interface Presence extends Pulse {
   filesRevision: number;
 }
 
-export interface AgentPresence extends Pulse {
+interface AgentPresence extends Pulse {
   seenAt: number;
   /** The agent that started this one; empty: the main agent; null: not looked up. */
   parent: string | null;

@@ -14,7 +14,7 @@ import { claimsOf } from "../core/tasks/leave.ts";
 import { overlapsElsewhere } from "../core/work/declared-elsewhere.ts";
 import { declaredField } from "../core/work/overlaps.ts";
 import { type Logs, type LogView, logOfSession } from "../engine/log-view.ts";
-import type { Keyed } from "../views/row.ts";
+import type { Keyed } from "../views/paging.ts";
 
 /** Yields them in the order in which they began; `project`: only those of this project of this machine. */
 export function* elsewhereRows(

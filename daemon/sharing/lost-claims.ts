@@ -11,7 +11,7 @@ import type { Entry, Step } from "../core/tables/entries.ts";
 import { claimerOf } from "../core/tables/tasks.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";
 import type { Clock } from "../engine/clock.ts";
-import type { Listener } from "../engine/listeners.ts";
+import type { Listener } from "../engine/log-view.ts";
 import { becameOf, type ClaimLog, claimWatch, type Post, tellGone } from "../sessions/claim-watch.ts";
 import { ClaimsFile, type Held } from "./claims-file.ts";
 import type { Condition } from "./condition.ts";

@@ -6,9 +6,9 @@ import type { Refusal } from "../../protocol/codes.ts";
 import { storeUnknown } from "../../protocol/codes.ts";
 import type { QueryTarget } from "../../protocol/schemas/daemon.ts";
 import type { RequestOf, RequestType } from "../../protocol/schemas/requests.ts";
-import { projectOf } from "../requests/caller.ts";
+import type { Services } from "../options.ts";
+import { projectOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
-import type { Services } from "../services.ts";
 import type { SharedStore } from "./shared-store.ts";
 
 /** As of when a read of the store's state is: wall time in milliseconds; null: nothing is known. */

@@ -7,7 +7,7 @@ import type { Actor } from "../core/frame/actors.ts";
 import type { Reply } from "../core/tables/entries.ts";
 import { actorRow, pathOf, projectOf, type Spelled } from "../core/tables/naming.ts";
 import type { Log } from "../engine/engine.ts";
-import type { Services } from "../services.ts";
+import type { Services } from "../options.ts";
 import type { TrailLine } from "./line.ts";
 
 /** The fields of a line that say when and for which actor a decision was made; null: for a person. */

@@ -1,5 +1,7 @@
 /** The format of the trail: its lines and the names of its files. */
+
 import { readdir } from "node:fs/promises";
+import type { EventName, KiteEvent } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /**
@@ -169,3 +171,18 @@ function isTrailLine(value: unknown): value is TrailLine {
 function isText(value: unknown): boolean {
   return value === null || typeof value === "string";
 }
+
+// What a trail line says of an event of the log: the point at which features describe their own events.
+
+/** The fields of a line in which one event differs from the next. */
+export interface EventFields extends Partial<Pick<TrailLine, "type" | "file" | "decision" | "task">> {
+  /** Null: nobody in particular. */
+  readonly by: { readonly id: string | null; readonly agent?: string | null; readonly name: string } | null;
+  readonly rule: string;
+  readonly why: string;
+}
+
+/** The lines of events by their names; an event without any has no line. */
+export type EventLines = {
+  readonly [E in EventName]?: (event: Extract<KiteEvent, { readonly event: E }>) => readonly EventFields[];
+};

@@ -1,15 +1,123 @@
 /** Writes the trail. */
+
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import { encodeFast } from "./encode.ts";
-import { fileName, newline, type TrailLine, trailFiles } from "./line.ts";
-import { LineBuffer } from "./line-buffer.ts";
+import type { RefusalRow } from "../../protocol/schemas/daemon.ts";
+import { BoundedMap, jsonNumber, jsonText } from "../bounded-map.ts";
+import { clip, fileName, newline, type TrailLine, trailFiles } from "./line.ts";
+
+// The fast way to encode a trail line: each request writes one or two, and a template costs less than an object.
+
+/**
+ * Returns the line as it is stored, without undefined fields, in the order of `encode` in `line.ts`. That is the plain
+ * way; `tests/unit/trail-encode.test.ts` holds the two equal.
+ */
+export function encodeFast(line: TrailLine): string {
+  const { rule, code, why, holder, task, ms, waitedMs, heldMs, perhaps, would } = line;
+  const { chars, files, lines } = line;
+  let json = `{"at":${jsonNumber(line.at)},"event":${jsonText(clip(line.event))},${whoseOf(line)},"type":${text(line.type)},"file":${text(line.file)},"decision":"${line.decision}"`;
+  if (rule !== undefined) json += `,"rule":${jsonText(clip(rule))}`;
+  if (code !== undefined) json += `,"code":${jsonText(code)}`;
+  if (why !== undefined) json += `,"why":${jsonText(clip(why))}`;
+  if (holder !== undefined) json += `,"holder":${jsonText(clip(holder))}`;
+  if (task !== undefined) json += `,"task":${jsonText(clip(task))}`;
+  if (ms !== undefined) json += `,"ms":${jsonNumber(ms)}`;
+  if (waitedMs !== undefined) json += `,"waitedMs":${jsonNumber(waitedMs)}`;
+  if (heldMs !== undefined) json += `,"heldMs":${jsonNumber(heldMs)}`;
+  if (perhaps !== undefined) json += `,"perhaps":${jsonText(clip(perhaps))}`;
+  if (would !== undefined) json += `,"would":"${would}"`;
+  if (chars !== undefined) json += `,"chars":${jsonNumber(chars)}`;
+  if (files !== undefined) json += `,"files":${jsonNumber(files)}`;
+  if (lines !== undefined) json += `,"lines":${jsonNumber(lines)}`;
+  return `${json}}\n`;
+}
+
+interface Whose extends Pick<TrailLine, "agent" | "name" | "project"> {
+  readonly json: string;
+}
+
+/** The fields about the actor of recent lines, by session: an actor's next line says the same of it. */
+const recent = new BoundedMap<string | null, Whose>({ entriesMax: limits.trailActorsKept });
+
+function whoseOf({ id, agent, name, project }: TrailLine): string {
+  const known = recent.get(id);
+  if (known?.agent === agent && known.name === name && known.project === project) return known.json;
+  const json = `"id":${text(id)},"agent":${text(agent)},"name":${text(name)},"project":${text(project)}`;
+  recent.set(id, { agent, name, project, json });
+  return json;
+}
+
+function text(value: string | null): string {
+  return value === null ? "null" : jsonText(clip(value));
+}
+
+// Lines that wait to be written, as bytes: as objects they would outlive several collections of garbage.
+
+/** Some lines in a row. */
+interface Piece {
+  readonly bytes: Buffer;
+  readonly lines: number;
+}
+
+export class LineBuffer {
+  #lines = 0;
+  readonly #full: Piece[] = [];
+  #current: Buffer | null = null;
+  #currentBytes = 0;
+  #currentLines = 0;
+  /** A written buffer, to be filled again. */
+  #spare: Buffer | null = null;
+
+  /** The lines that wait. */
+  get lines(): number {
+    return this.#lines;
+  }
+
+  add(line: string): void {
+    this.#lines += 1;
+    // Three bytes are the most that one UTF-16 unit takes.
+    const bytesMax = line.length * 3;
+    if (bytesMax > limits.trailPieceBytes) {
+      this.#seal();
+      this.#full.push({ bytes: Buffer.from(line), lines: 1 });
+      return;
+    }
+    if (this.#currentBytes + bytesMax > limits.trailPieceBytes) this.#seal();
+    this.#current ??= this.#spare ?? Buffer.allocUnsafeSlow(limits.trailPieceBytes);
+    if (this.#current === this.#spare) this.#spare = null;
+    this.#currentBytes += this.#current.write(line, this.#currentBytes, "utf8");
+    this.#currentLines += 1;
+  }
+
+  /** Removes and returns the oldest lines, or null. The caller gives the piece back once it has written them. */
+  take(): Piece | null {
+    if (this.#full.length === 0) this.#seal();
+    const piece = this.#full.shift();
+    if (piece === undefined) return null;
+    this.#lines -= piece.lines;
+    return piece;
+  }
+
+  /** Takes back the memory of a piece that is written. */
+  giveBack({ bytes }: Piece): void {
+    const { buffer } = bytes;
+    if (buffer.byteLength === limits.trailPieceBytes) this.#spare = Buffer.from(buffer);
+  }
+
+  #seal(): void {
+    if (this.#current === null) return;
+    this.#full.push({ bytes: this.#current.subarray(0, this.#currentBytes), lines: this.#currentLines });
+    this.#current = null;
+    this.#currentBytes = 0;
+    this.#currentLines = 0;
+  }
+}
 
 export type { TrailLine } from "./line.ts";
 
-export interface TrailOptions {
+interface TrailOptions {
   /** Called once, with the first error; the trail continues and counts lost lines. */
   readonly onError?: (error: unknown) => void;
   readonly fileBytes?: number;
@@ -143,5 +251,67 @@ export class Trail {
     for (const n of await trailFiles(this.#dir)) {
       if (n <= newest - this.#options.filesMax) await rm(join(this.#dir, fileName(n)), { force: true });
     }
+  }
+}
+
+/** Writes every decision to the trail, and keeps the latest refusals for `kite status`. */
+export class Recorder {
+  readonly #trail: Pick<Trail, "write" | "dropped">;
+  readonly #refusals: RefusalRow[];
+
+  constructor(trail: Pick<Trail, "write" | "dropped">, refusals: RefusalRow[] = []) {
+    this.#trail = trail;
+    this.#refusals = refusals;
+  }
+
+  get refusals(): readonly RefusalRow[] {
+    return this.#refusals;
+  }
+
+  get dropped(): number {
+    return this.#trail.dropped;
+  }
+
+  note(line: TrailLine): void {
+    this.#trail.write(line);
+  }
+
+  /** Records a refused lock or a denied edit; a `row` joins the latest refusals. */
+  refused(row: RefusalRow | null, line: TrailLine): void {
+    if (row !== null) this.#refusals.push(row);
+    if (this.#refusals.length > limits.refusalsMax) this.#refusals.shift();
+    this.#trail.write(line);
+  }
+
+  /** Returns a recorder for one event of which only a guess tells who acts: each line has it. */
+  guessing(perhaps: string): Recorder {
+    const { dropped } = this;
+    const write = (line: TrailLine) => this.#trail.write({ ...line, perhaps });
+    return new Recorder({ write, dropped }, this.#refusals);
+  }
+
+  /** Returns a recorder for one event that Kite only observes. */
+  observing(): ObservedRecorder {
+    return new ObservedRecorder(this.#trail);
+  }
+}
+
+/** Records of an event that Kite only observes what it would have done: nothing was refused. */
+export class ObservedRecorder extends Recorder {
+  #hasHeld = false;
+
+  /** Whether a decision of this event would have held its agent up. */
+  get hasHeld(): boolean {
+    return this.#hasHeld;
+  }
+
+  override note(line: TrailLine): void {
+    const would = line.would ?? (line.decision === "deny" ? "deny" : undefined);
+    this.#hasHeld ||= would === "deny" || would === "wait";
+    super.note(would === undefined ? line : { ...line, decision: "note", would });
+  }
+
+  override refused(_row: RefusalRow, line: TrailLine): void {
+    this.note(line);
   }
 }

@@ -3,12 +3,8 @@
 import type { AgentColumns, SessionColumns } from "../../protocol/schemas/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { Session } from "../core/tables/base-state.ts";
-import { healthColumn } from "../lead/health/facts.ts";
-import { cameBackColumn } from "../lead/merges/came-back.ts";
-import { roleColumn } from "../lead/roles/column.ts";
-import { spawnColumn } from "../lead/spawns/column.ts";
-import { teammateColumn } from "../lead/teams/column.ts";
-import type { RowSource } from "./row.ts";
+import { cameBackColumn, healthColumn, roleColumn, spawnColumn, teammateColumn } from "../lead/columns.ts";
+import type { RowSource } from "./paging.ts";
 
 type Columns = Omit<SessionRow & AgentRow, keyof (SessionColumns & AgentColumns) | "agents">;
 

@@ -1,6 +1,9 @@
 /** Inboxes and freezes as `query` shows them. */
+
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { personOnWire } from "../../protocol/names.ts";
+import type { ContextRow } from "../../protocol/schemas/context.ts";
 import type { HoldRow, PostedRow } from "../../protocol/schemas/message.ts";
 import { SortedKeys } from "../core/frame/collections.ts";
 import { freezeRow } from "../core/locks/freezes.ts";
@@ -13,10 +16,13 @@ import {
   stateOf,
 } from "../core/messages/inbox.ts";
 import type { State } from "../core/state.ts";
-import type { Message, Messages } from "../core/tables/base-state.ts";
+import type { ContextItem, Message, Messages } from "../core/tables/base-state.ts";
+import { isThere, itemKey } from "../core/tables/context.ts";
 import { idsIn, type Logs, type LogView } from "../engine/log-view.ts";
-import type { Steps } from "../server/turns.ts";
+import type { Steps } from "../server/call.ts";
 import {
+  hasRowsOf,
+  type Keyed,
   logPage,
   nowhere,
   type PageOf,
@@ -25,24 +31,24 @@ import {
   part,
   passedCost,
   placeIn,
+  type RowsOf,
   unwantedCost,
 } from "./paging.ts";
-import type { Keyed, RowsOf } from "./row.ts";
 
-export interface InboxWanted {
+interface InboxWanted {
   readonly unread?: boolean | undefined;
   readonly thread?: string | undefined;
   readonly limit?: number | undefined;
 }
 
 /** An actor's inbox in one log. */
-export interface Inbox {
+interface Inbox {
   readonly log: LogView;
   readonly key: string;
 }
 
 /** A message's place in an inbox; `box`: the inbox's place in a list of several. */
-export interface InboxPlace {
+interface InboxPlace {
   readonly box: number;
   readonly order: number;
 }
@@ -174,4 +180,68 @@ export function inboxPlaceOf(next: string, boxes: number): InboxPlace | null {
   const [, box = `${boxes - 1}`, order] = /^(?:(\d)\.)?m-([0-9a-z]{1,11})$/.exec(next) ?? [];
   if (order === undefined || Number(box) >= boxes) return null;
   return { box: Number(box), order: Number.parseInt(order, 36) };
+}
+
+// Context as `query` shows it: key by key, without the values.
+
+export function contextRow(item: ContextItem, now: number): ContextRow {
+  const { key, project, from, at, version, durable, bytes, endsAt, leavesAt } = item;
+  return {
+    key,
+    project,
+    from: from?.id ?? null,
+    fromName: from?.name ?? personOnWire,
+    at,
+    version,
+    durable,
+    bytes,
+    endsInMs: endsAt === null ? null : endsAt - now,
+    ...(leavesAt === undefined ? {} : { leavesInMs: Math.max(0, leavesAt - now) }),
+  };
+}
+
+/** Which keys: of one project, or with null of all. A page begins after the key `after`. */
+interface ContextWanted {
+  readonly project: string | null;
+  readonly prefix?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly after?: string | undefined;
+}
+
+/** Returns a page of keys, ordered by name. Expired keys are left out, even before the log has their end. */
+export function contextPage(logs: Logs, wanted: ContextWanted): Steps<string | Refusal> {
+  const { project, limit: max = limits.rowsDefault, after } = wanted;
+  return logPage(logs, { project, max, after }, (log, of) => contextPart(logs, log, wanted, of));
+}
+
+function* contextPart(
+  logs: Logs,
+  log: LogView,
+  { project, prefix = "" }: ContextWanted,
+  { max, after }: PartOf,
+): Steps<Part> {
+  const { places, items } = log.state.context;
+  const begin = project === null ? "" : itemKey(log.project(project), prefix);
+  const rows: string[] = [];
+  let shown: string | undefined;
+  let last = after;
+  let left = places.from(after !== undefined && after > begin ? after : begin);
+  for (let next = left.next(); next.done !== true; next = left.next()) {
+    const place = next.value;
+    if (place === last) continue;
+    if (!place.startsWith(begin)) break;
+    last = place;
+    const item = items.get(place);
+    const isWanted =
+      item?.key.startsWith(prefix) === true && isThere(item, log.now) && hasRowsOf(logs, log, item.project);
+    if (isWanted && rows.length === max) return { rows, next: shown };
+    const row = isWanted ? JSON.stringify(log.outward(contextRow(item, log.now))) : null;
+    if (row !== null) {
+      rows.push(row);
+      shown = place;
+    }
+    // Keys may have come and gone meanwhile: the page goes on behind the last one.
+    if ((yield row === null ? passedCost : row.length) === true) left = places.from(last);
+  }
+  return { rows };
 }

@@ -10,8 +10,37 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
-import type { Steps } from "../server/turns.ts";
-import type { Keyed } from "./row.ts";
+import type { Steps } from "../server/call.ts";
+import type { PresenceTable } from "../sessions/presence.ts";
+
+// What all rows of queries have in common: what they are built from, their order, and which are wanted.
+
+/** The parts of the daemon that rows are built from. */
+export interface RowSource {
+  readonly engine: Logs;
+  readonly presence: PresenceTable;
+}
+
+/** A row with its position: rows are ordered by `place`, and `key` distinguishes rows with equal positions. */
+export interface Keyed<Row> {
+  readonly place: number;
+  readonly key: string;
+  /** Builds the row when needed: a page of a million locks builds only a page of rows. */
+  readonly row: () => Row;
+}
+
+/** Compares positions: by key too, as a table's own order of rows with equal positions may change between two pages. */
+export function byPosition(a: Pick<Keyed<unknown>, "place" | "key">, b: typeof a): number {
+  return a.place - b.place || (a.key < b.key ? -1 : 1);
+}
+
+/** Which rows are wanted; only these are looked at. Undefined: of all sessions, or of all projects. */
+export interface RowsOf {
+  readonly id?: string | undefined;
+  readonly project?: string | undefined;
+  /** The rows before this position are not wanted either; where rows have an index by it, none of them is looked at. */
+  readonly from?: { readonly place: number } | null | undefined;
+}
 
 /** The position after which a page begins. */
 export interface PageStart {
@@ -19,7 +48,7 @@ export interface PageStart {
   readonly key: string;
 }
 
-export interface Wanted<Row> {
+interface Wanted<Row> {
   readonly wanted: (row: Row) => boolean;
   readonly from: PageStart | null;
   readonly max: number;
@@ -50,7 +79,7 @@ export interface Part {
 }
 
 /** At most `max` rows of about `room` characters, one at least. */
-export interface Room {
+interface Room {
   readonly max: number;
   readonly room: number;
 }

@@ -1,12 +1,23 @@
 /** Tasks as `query` shows them: page by page, from the index that fits the filter best. */
+
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
+import type { ClientTaskRow } from "../../protocol/schemas/task.ts";
 import { type ListName, listOf, type Task, taskAt } from "../core/tables/tasks.ts";
 import { assigneeOf, taskRow } from "../core/tasks/replies.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
-import type { Steps } from "../server/turns.ts";
-import { hasRowsOf, logPage, type Part, type PartOf, passedCost, unwantedCost } from "./paging.ts";
+import type { Steps } from "../server/call.ts";
+import type { ClientTask, ClientTasks } from "../sessions/client-tasks.ts";
+import {
+  hasRowsOf,
+  type Keyed,
+  logPage,
+  type Part,
+  type PartOf,
+  passedCost,
+  unwantedCost,
+} from "./paging.ts";
 
 const lists = { task_ready: "ready", task_blocked: "blocked", task_watched: "watched" } as const;
 const targets: Readonly<Record<string, ListName>> = lists;
@@ -70,4 +81,16 @@ function isWanted(log: LogView, task: Task, { assignee, label, text, status }: R
   if (text === undefined) return true;
   const part = text.toLowerCase();
   return task.id.includes(part) || task.description.toLowerCase().includes(part);
+}
+
+// Tasks of the clients' own lists as `query` shows them.
+
+/** List by list, in the order in which they began. */
+export function* clientTaskRows(tasks: ClientTasks): Generator<Keyed<ClientTaskRow>, void> {
+  for (const [place, task] of tasks.placed()) yield { place, key: "", row: () => clientTaskRow(tasks, task) };
+}
+
+function clientTaskRow(tasks: ClientTasks, known: ClientTask): ClientTaskRow {
+  const { list, task, subject, owner, state, updatedAt, project } = known;
+  return { list, task, subject, owner, state, resting: tasks.isResting(known), updatedAt, project };
 }

@@ -9,7 +9,7 @@ import { latestOf } from "../core/work/dirty-files.ts";
 import type { GitPlace } from "../facts/git/process.ts";
 import type { FileState } from "../facts/git/status.ts";
 import type { Allowance } from "../facts/work-clock.ts";
-import type { Services } from "../services.ts";
+import type { Services } from "../options.ts";
 
 /** A file that others hold or have work in. */
 export interface Foreign {

@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { likelySubagent } from "../../daemon/facts/life-signs.ts";
+import { likelySubagent } from "../../daemon/facts/processes.ts";
 import { lifeFiles } from "../../hooks/claude-code/transcripts.ts";
 import { limits } from "../../protocol/limits.ts";
 import { figure, type Tables, table } from "./report.ts";

@@ -3,7 +3,7 @@ import { ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
-import { BatchEncoder, type Encoder } from "../../daemon/journal/format/batch-encoder.ts";
+import { BatchEncoder, type Encoder } from "../../daemon/journal/batch.ts";
 import { LineEncoder } from "../journal/line-encoder.ts";
 import { lockTerms } from "../lock-terms.ts";
 import { ratio } from "./measure.ts";

@@ -4,13 +4,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DaemonServices } from "../../daemon/requests/handler.ts";
-import { Archive } from "../../daemon/rescue/archive.ts";
-import { IndexFile } from "../../daemon/rescue/index-file.ts";
-import { labelOf, recordOf } from "../../daemon/rescue/records.ts";
-import { rescueTargets } from "../../daemon/rescue/rows.ts";
-import { ContentStore, hashOf } from "../../daemon/rescue/store.ts";
+import { Archive, labelOf, recordOf } from "../../daemon/rescue/archive.ts";
+import { rescueTargets } from "../../daemon/rescue/listing.ts";
+import { ContentStore, hashOf, IndexFile } from "../../daemon/rescue/store.ts";
 import type { Version } from "../../daemon/rescue/versions.ts";
-import { Turns } from "../../daemon/server/turns.ts";
+import { Turns } from "../../daemon/server/call.ts";
 import { page, placeIn } from "../../daemon/views/paging.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Bench, heard, type Started } from "./processes.ts";

@@ -1,7 +1,6 @@
 // Started by instance.test.ts, many at once: becomes the daemon of KITE_HOME and serves its pid, or says who it is not.
 import { createServer } from "node:net";
-import { acquireInstance } from "../../daemon/instance/instance.ts";
-import { lockMethods } from "../../daemon/instance/lock.ts";
+import { acquireInstance, lockMethods } from "../../daemon/instance/instance.ts";
 import { listenPrivately, unlinkStaleSocket } from "../../daemon/instance/socket.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { lockMethods } from "../../daemon/instance/lock.ts";
+import { lockMethods } from "../../daemon/instance/instance.ts";
 import { limits } from "../../protocol/limits.ts";
 
 let top = "";

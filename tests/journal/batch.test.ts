@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Proposal } from "../../daemon/core/tables/entries.ts";
-import { Batches } from "../../daemon/journal/format/batches.ts";
+import { Batches } from "../../daemon/journal/journal.ts";
 import { limits } from "../../protocol/limits.ts";
 import { microtasks } from "./commands.ts";
 

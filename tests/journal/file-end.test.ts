@@ -1,8 +1,8 @@
 /** How far the log went is known outside its segments: a start that finds less is refused, and says what is missing. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { JournalDamaged } from "../../daemon/journal/journal.ts";
+import { inspectJournal } from "../../daemon/journal/remains.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, wants } from "./commands.ts";

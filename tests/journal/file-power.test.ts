@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
-import { inspectJournal } from "../../daemon/journal/inspect.ts";
+import { inspectJournal } from "../../daemon/journal/remains.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, entriesOf, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";

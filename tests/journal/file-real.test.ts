@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Disk, type DiskFile, diskCode, nodeDisk } from "../../daemon/journal/disk.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
-import { inspectJournal } from "../../daemon/journal/inspect.ts";
+import { inspectJournal } from "../../daemon/journal/remains.ts";
 import { Client, microtasks, wants } from "./commands.ts";
 import { journalSuite, type World } from "./suite.ts";
 

@@ -1,5 +1,5 @@
+import type { Encoder } from "../../daemon/journal/batch.ts";
 import { FileJournal, type FileJournalBounds } from "../../daemon/journal/file-journal.ts";
-import type { Encoder } from "../../daemon/journal/format/batch-encoder.ts";
 import { SimulatedDisk } from "../simulation/disk.ts";
 import { Client, Turns } from "./commands.ts";
 

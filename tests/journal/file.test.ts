@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { segmentName } from "../../daemon/journal/file-names.ts";
-import { checksum } from "../../daemon/journal/format/checksum.ts";
-import { inspectJournal } from "../../daemon/journal/inspect.ts";
+import { checksum } from "../../daemon/journal/batch.ts";
+import { segmentName } from "../../daemon/journal/disk.ts";
 import { JournalDamaged } from "../../daemon/journal/journal.ts";
+import { inspectJournal } from "../../daemon/journal/remains.ts";
 import { Random } from "../simulation/random.ts";
 import { Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
-import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
-import { scanSegment } from "../../daemon/journal/segment.ts";
+import { BatchEncoder } from "../../daemon/journal/batch.ts";
+import { scanSegment } from "../../daemon/journal/segments.ts";
 import { lockTerms } from "../lock-terms.ts";
 
 const place = { project: "p", cwd: "/p", wallMs: 1 };

@@ -2,11 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
-import { entriesIn } from "../../daemon/journal/format/batch.ts";
-import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
-import { ByteNames } from "../../daemon/journal/format/byte-names.ts";
-import { KnownNames } from "../../daemon/journal/format/known-names.ts";
-import { LeanBatches } from "../../daemon/journal/format/lean-batch.ts";
+import { BatchEncoder, entriesIn } from "../../daemon/journal/batch.ts";
+import { ByteNames, LeanBatches } from "../../daemon/journal/lean-batch.ts";
+import { KnownNames } from "../../daemon/journal/short-records.ts";
 import { limits } from "../../protocol/limits.ts";
 import { lockTerms } from "../lock-terms.ts";
 import { entries } from "./any-entries.ts";

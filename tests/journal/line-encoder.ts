@@ -1,7 +1,6 @@
 /** Segments as Kite wrote them before batches: a line an entry. Such journals are read for ever. */
 import type { Entry } from "../../daemon/core/tables/entries.ts";
-import { BatchEncoder, type Encoder } from "../../daemon/journal/format/batch-encoder.ts";
-import { checksum } from "../../daemon/journal/format/checksum.ts";
+import { BatchEncoder, checksum, type Encoder } from "../../daemon/journal/batch.ts";
 
 export function lineOf(entry: Entry): string {
   const json = JSON.stringify(entry);

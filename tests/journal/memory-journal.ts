@@ -1,11 +1,4 @@
 import type { Entry } from "../../daemon/core/tables/entries.ts";
-import {
-  Batches,
-  closedFailure,
-  failAll,
-  type Soon,
-  type Waiting,
-} from "../../daemon/journal/format/batches.ts";
 import type {
   Found,
   Journal,
@@ -14,6 +7,7 @@ import type {
   Pieces,
   Snapshot,
 } from "../../daemon/journal/journal.ts";
+import { Batches, closedFailure, failAll, type Soon, type Waiting } from "../../daemon/journal/journal.ts";
 import { joined } from "./joined.ts";
 
 /** What a memory journal keeps; a new journal over the same store sees it as after a crash of the process. */

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
-import { scanSegment } from "../../daemon/journal/segment.ts";
+import { scanSegment } from "../../daemon/journal/segments.ts";
 import { limits } from "../../protocol/limits.ts";
 import { wants } from "./commands.ts";
 import { lineOf } from "./line-encoder.ts";

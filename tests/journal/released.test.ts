@@ -10,8 +10,8 @@ import { commandRules } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/invariants.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
-import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
-import { scanSegment } from "../../daemon/journal/segment.ts";
+import { BatchEncoder } from "../../daemon/journal/batch.ts";
+import { scanSegment } from "../../daemon/journal/segments.ts";
 import { hashOf, type Kept, readJournal, replay } from "../fixtures/journals/read.ts";
 import { LineEncoder } from "./line-encoder.ts";
 

@@ -1,5 +1,4 @@
 import type { Entry, Proposal } from "../../daemon/core/tables/entries.ts";
-import { closedFailure, type Waiting } from "../../daemon/journal/format/batches.ts";
 import type {
   Found,
   Journal,
@@ -9,6 +8,7 @@ import type {
   ProposeFailure,
   Snapshot,
 } from "../../daemon/journal/journal.ts";
+import { closedFailure, type Waiting } from "../../daemon/journal/journal.ts";
 import type { Random } from "../simulation/random.ts";
 import { joined } from "./joined.ts";
 

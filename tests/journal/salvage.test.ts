@@ -10,10 +10,9 @@ import { writeState } from "../../daemon/core/snapshot.ts";
 import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import { salvage } from "../../daemon/engine/salvage.ts";
-import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
-import { inspectJournal } from "../../daemon/journal/inspect.ts";
-import { readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
-import { intactEntries } from "../../daemon/journal/segment.ts";
+import { BatchEncoder } from "../../daemon/journal/batch.ts";
+import { inspectJournal, readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
+import { intactEntries } from "../../daemon/journal/segments.ts";
 
 const fixture = fileURLToPath(new URL("../fixtures/journals/0.1.0/journal", import.meta.url));
 let root: string;

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
-import { BatchEncoder, type Encoder } from "../../daemon/journal/format/batch-encoder.ts";
-import { shorten } from "../../daemon/journal/format/short-records.ts";
-import { scanSegment } from "../../daemon/journal/segment.ts";
+import { BatchEncoder, type Encoder } from "../../daemon/journal/batch.ts";
+import { scanSegment } from "../../daemon/journal/segments.ts";
+import { shorten } from "../../daemon/journal/short-records.ts";
 import { entries } from "./any-entries.ts";
 import { wants } from "./commands.ts";
 import { LineEncoder } from "./line-encoder.ts";

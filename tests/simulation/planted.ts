@@ -65,7 +65,7 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a token used again after a restart",
-    file: "daemon/journal/epoch.ts",
+    file: "daemon/journal/file-journal.ts",
     find: "const epoch = Math.max(chain.files.epoch, epochAfter) + 1;",
     put: "const epoch = Math.max(1, chain.files.epoch);",
     tells: /epoch|another daemon keeps opening/,
@@ -165,7 +165,7 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "rows of locks with a position that changes when a lock comes back",
-    file: "daemon/views/sessions-and-locks.ts",
+    file: "daemon/views/sessions.ts",
     find: "yield { place: hold.place, key: hold.key",
     put: "yield { place: hold.first.grant, key: hold.key",
     tells: /stands behind a row with a later position/,

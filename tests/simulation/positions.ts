@@ -2,14 +2,13 @@
 
 import type { State } from "../../daemon/core/state.ts";
 import { ownView } from "../../daemon/engine/log-view.ts";
-import { checkRows } from "../../daemon/lead/checks/rows.ts";
-import { mergeRows } from "../../daemon/lead/merges/rows.ts";
-import { spawnRows } from "../../daemon/lead/spawns/rows.ts";
-import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
-import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
+import { checkRows } from "../../daemon/lead/checks.ts";
+import { mergeRows } from "../../daemon/lead/merges.ts";
+import { spawnRows } from "../../daemon/lead/spawns.ts";
 import { holdRows, postedRows } from "../../daemon/views/messages.ts";
-import type { Keyed, RowsOf } from "../../daemon/views/row.ts";
-import { lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
+import type { Keyed, RowsOf } from "../../daemon/views/paging.ts";
+import { lockRows, sessionRows } from "../../daemon/views/sessions.ts";
+import { declarationRows, endedDeclarationRows, riskRows, writeRows } from "../../daemon/views/work.ts";
 import { oneLog } from "../one-log.ts";
 
 /** Yields a sentence for each row that stands in the wrong place, among all and among those of one session. */

@@ -19,9 +19,9 @@ import type { Command, CommandOf, Entry, Reply, Step } from "../../daemon/core/t
 import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
-import { resourceRef } from "../../daemon/facts/file-refs.ts";
+import { resourceRef } from "../../daemon/facts/facts.ts";
 import type { Found, Journal } from "../../daemon/journal/journal.ts";
-import { lateRunner } from "../../daemon/lead/merges/late-runner.ts";
+import { lateRunner } from "../../daemon/lead/merges.ts";
 import { limits } from "../../protocol/limits.ts";
 import { opened } from "../journal/commands.ts";
 import { lockTerms } from "../lock-terms.ts";

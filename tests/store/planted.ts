@@ -59,7 +59,7 @@ export const plantedInStore: readonly PlantedInStore[] = [
   },
   {
     bug: "a timer is as late as the log's clock went ahead",
-    file: "daemon/engine/scheduler.ts",
+    file: "daemon/engine/clock.ts",
     find: "aheadMs < this.#armedAheadMs + lateMs",
     put: "aheadMs >= 0",
     tells: /the log keeps .*, which has ended/,
@@ -123,7 +123,7 @@ export const plantedInStore: readonly PlantedInStore[] = [
   },
   {
     bug: "work that was taken back stays known to other machines",
-    file: "daemon/hooks/branch-looks.ts",
+    file: "daemon/hooks/session-work.ts",
     find: "if (!isSame(known, files)) await",
     put: "if (!isSame(known, files) && files.length > 0) await",
     tells: /shows the same files .*; they are/,

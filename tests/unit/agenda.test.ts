@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
 import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
-import { Agenda } from "../../daemon/engine/scheduler.ts";
+import { Agenda } from "../../daemon/engine/clock.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { lockOf } from "./core-world.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { branchFiles } from "../../daemon/facts/git/branch-files.ts";
+import { branchFiles } from "../../daemon/facts/git/changes.ts";
 import { GitChild } from "../../daemon/facts/git/process.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

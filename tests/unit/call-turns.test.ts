@@ -1,8 +1,6 @@
 import { expect, it } from "vitest";
-import { Call, type CallServices } from "../../daemon/server/call.ts";
-import type { Connection } from "../../daemon/server/connection.ts";
-import type { Slot } from "../../daemon/server/slot.ts";
-import { Turns } from "../../daemon/server/turns.ts";
+import { Call, type CallServices, Turns } from "../../daemon/server/call.ts";
+import type { Connection, Slot } from "../../daemon/server/connection.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** Calls whose turns the test lets happen. */

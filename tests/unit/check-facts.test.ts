@@ -9,10 +9,9 @@ import type { Declaration } from "../../daemon/core/tables/declarations.ts";
 import { noteKey } from "../../daemon/core/tables/messages.ts";
 import type { Session } from "../../daemon/core/tables/sessions.ts";
 import { addWork } from "../../daemon/core/tables/uncommitted.ts";
-import { commandHash } from "../../daemon/lead/checks/setting.ts";
-import { CompletionTries } from "../../daemon/lead/gates/completion-tries.ts";
-import { GreenRuns } from "../../daemon/lead/gates/green-runs.ts";
-import { completionFindings } from "../../daemon/lead/gates/quality.ts";
+import { CompletionTries, GreenRuns } from "../../daemon/lead/gate-memory.ts";
+import { completionFindings } from "../../daemon/lead/gates.ts";
+import { commandHash } from "../../daemon/lead/settings.ts";
 import { gatePresets } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 

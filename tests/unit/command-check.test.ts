@@ -16,7 +16,7 @@ import { listedLines, outcomeLines, stateWords } from "../../bin/lead/view/check
 import { OutputEnd } from "../../bin/output-end.ts";
 import { isAgents } from "../../bin/person.ts";
 import { TimedOut } from "../../client/errors.ts";
-import { commandHash } from "../../daemon/lead/checks/setting.ts";
+import { commandHash } from "../../daemon/lead/settings.ts";
 import { visible } from "../../protocol/text.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { adapters } from "../../bin/adapters.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
-import { healthDefaults } from "../../daemon/lead/health/setting.ts";
+import { healthDefaults } from "../../daemon/lead/settings.ts";
 import { gatePresets, gatesUnset } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/text.ts";

@@ -2,8 +2,8 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Slot } from "../../daemon/server/connection.ts";
 import { Connection, type ConnectionOwner } from "../../daemon/server/connection.ts";
-import type { Slot } from "../../daemon/server/slot.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 let folder = "";

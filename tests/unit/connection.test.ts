@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Slot } from "../../daemon/server/slot.ts";
+import type { Slot } from "../../daemon/server/connection.ts";
 import { limits } from "../../protocol/limits.ts";
 import { ConnectionWorld, type Pair } from "./connection-world.ts";
 

@@ -1,7 +1,7 @@
 /** What reads of a shared value leave in the log. */
 import { expect, it } from "vitest";
 import { contextAt } from "../../daemon/core/messages/context.ts";
-import { noteRead } from "../../daemon/requests/context.ts";
+import { noteRead } from "../../daemon/requests/messages.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EngineWorld, MemoryPlace } from "./engine-world.ts";
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { allDue } from "../../daemon/core/apply.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { resourceRef } from "../../daemon/facts/file-refs.ts";
+import { resourceRef } from "../../daemon/facts/facts.ts";
 import { limits } from "../../protocol/limits.ts";
 import { World, waits } from "./core-world.ts";
 

@@ -6,7 +6,7 @@ import type { State } from "../../daemon/core/state.ts";
 import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
 import type { Command, Entry, Reply, Step, Timer } from "../../daemon/core/tables/entries.ts";
 import type { LockRequest } from "../../daemon/core/tables/locks.ts";
-import { resourceRef } from "../../daemon/facts/file-refs.ts";
+import { resourceRef } from "../../daemon/facts/facts.ts";
 import { type Limits, limits } from "../../protocol/limits.ts";
 import { isResource } from "../../protocol/names.ts";
 import { lockTerms } from "../lock-terms.ts";

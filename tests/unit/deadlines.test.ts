@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Due, Timer } from "../../daemon/core/tables/entries.ts";
-import { Deadlines } from "../../daemon/engine/deadline-heap.ts";
+import { Deadlines } from "../../daemon/engine/clock.ts";
 
 const wait = (ticket: number): Due => ({ what: "wait_over", ticket });
 

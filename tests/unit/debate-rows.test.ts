@@ -1,8 +1,8 @@
 /** Debates as `debate_list` and `debate_get` show them. */
 import { describe, expect, it } from "vitest";
 import { ownView } from "../../daemon/engine/log-view.ts";
-import { debatePage, debateText } from "../../daemon/lead/debates/rows.ts";
-import type { Steps } from "../../daemon/server/turns.ts";
+import { debatePage, debateText } from "../../daemon/lead/debates.ts";
+import type { Steps } from "../../daemon/server/call.ts";
 import type { DebateGetReply, DebateListReply } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import { closeOf, DebateWorld, hypotheses } from "./debate-world.ts";

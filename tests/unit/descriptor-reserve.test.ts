@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DescriptorReserve } from "../../daemon/server/descriptor-reserve.ts";
+import { DescriptorReserve } from "../../daemon/server/server.ts";
 
 /** A process that may have so many files open. */
 class Table {

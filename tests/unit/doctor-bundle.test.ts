@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
 import { doctor } from "../../bin/commands/doctor.ts";
 import { Shortener } from "../../bin/doctor/shorten.ts";
-import { segmentName } from "../../daemon/journal/file-names.ts";
+import { segmentName } from "../../daemon/journal/disk.ts";
 import { encode, type TrailLine } from "../../daemon/trail/line.ts";
 import { limits } from "../../protocol/limits.ts";
 import { kitePaths } from "../../protocol/paths.ts";

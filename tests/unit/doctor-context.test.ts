@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { leaving } from "../../bin/doctor/context.ts";
 import { helpOf } from "../../bin/help.ts";
-import { contextRow } from "../../daemon/views/context.ts";
+import { contextRow } from "../../daemon/views/messages.ts";
 import type { ContextRow } from "../../protocol/schemas/context.ts";
 
 const day = 24 * 60 * 60 * 1000;

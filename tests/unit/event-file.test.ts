@@ -2,8 +2,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { EventRing } from "../../daemon/events/ring.ts";
-import { loadEvents, saveEvents } from "../../daemon/events/ring-file.ts";
+import { EventRing, loadEvents, saveEvents } from "../../daemon/server/event-ring.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 let folder: string;

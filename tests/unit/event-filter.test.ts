@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type EventFilter, type Filtered, passes } from "../../daemon/events/filter.ts";
-import { FilterIndex } from "../../daemon/events/filter-index.ts";
+import { type EventFilter, type Filtered, passes } from "../../daemon/server/event-ring.ts";
+import { FilterIndex } from "../../daemon/server/events.ts";
 
 const path = fc
   .array(fc.constantFrom("a", "b", "ab"), { maxLength: 3 })

@@ -1,10 +1,10 @@
 /** Whatever events, pauses and subscriptions come in whatever order: who subscribes gets each event that it wants, once. */
 import { expect, test } from "vitest";
 import type { CoreEvent } from "../../daemon/core/tables/entries.ts";
-import { type EventFilter, passes } from "../../daemon/events/filter.ts";
-import { EventHub } from "../../daemon/events/hub.ts";
+import { Turns } from "../../daemon/server/call.ts";
 import type { Connection } from "../../daemon/server/connection.ts";
-import { Turns } from "../../daemon/server/turns.ts";
+import { type EventFilter, passes } from "../../daemon/server/event-ring.ts";
+import { EventHub } from "../../daemon/server/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Random } from "../simulation/random.ts";
 

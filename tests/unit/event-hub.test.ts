@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { CoreEvent } from "../../daemon/core/tables/entries.ts";
-import type { EventFilter } from "../../daemon/events/filter.ts";
-import { EventHub } from "../../daemon/events/hub.ts";
+import { Turns } from "../../daemon/server/call.ts";
 import type { Connection } from "../../daemon/server/connection.ts";
-import { Turns } from "../../daemon/server/turns.ts";
+import type { EventFilter } from "../../daemon/server/event-ring.ts";
+import { EventHub } from "../../daemon/server/events.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** What the hub needs of a connection. */

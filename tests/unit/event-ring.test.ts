@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CoreEvent, EventCursor, Step } from "../../daemon/core/tables/entries.ts";
-import { EventRing } from "../../daemon/events/ring.ts";
+import { EventRing } from "../../daemon/server/event-ring.ts";
 import { limits } from "../../protocol/limits.ts";
 
 function started(id: string): CoreEvent {

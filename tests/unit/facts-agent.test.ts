@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parentAgent } from "../../daemon/facts/agent-parent.ts";
+import { parentAgent } from "../../daemon/facts/facts.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { agentFile } from "../../hooks/claude-code/adapter.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { NotHere, PerDeviceLimit } from "../../daemon/facts/per-device-limit.ts";
+import { NotHere, PerDeviceLimit } from "../../daemon/facts/prober.ts";
 import { WorkClock } from "../../daemon/facts/work-clock.ts";
 import { limits } from "../../protocol/limits.ts";
 import { FakeMachine, settled } from "./work-drive.ts";

@@ -6,8 +6,13 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import type { Anchor } from "../../daemon/core/frame/actors.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { lifeSigns, likelySubagent } from "../../daemon/facts/life-signs.ts";
-import { AnchorWatch, processAnchor, youngestChildMs } from "../../daemon/facts/processes.ts";
+import {
+  AnchorWatch,
+  lifeSigns,
+  likelySubagent,
+  processAnchor,
+  youngestChildMs,
+} from "../../daemon/facts/processes.ts";
 import { lifeFiles } from "../../hooks/claude-code/transcripts.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

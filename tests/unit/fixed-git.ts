@@ -1,4 +1,4 @@
-import { GitProgram } from "../../daemon/facts/git/program.ts";
+import { GitProgram } from "../../daemon/facts/git/process.ts";
 import type { Program } from "../../daemon/facts/programs.ts";
 
 /** A git that is always this one. */

@@ -1,10 +1,10 @@
 /** The gate of a client's teams over files in memory. */
 import { join } from "node:path";
 import type { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { Delivery } from "../../daemon/hooks/delivery.ts";
+import { Delivery } from "../../daemon/hooks/points.ts";
 import type { LeadRun } from "../../daemon/lead/services.ts";
-import { gateTeam } from "../../daemon/lead/teams/gate.ts";
-import { Teams } from "../../daemon/lead/teams/teams.ts";
+import { Teams } from "../../daemon/lead/team-facts.ts";
+import { gateTeam } from "../../daemon/lead/team-gate.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { teamFiles } from "../../hooks/claude-code/teams.ts";
 import type { TaskChange } from "../../hooks/seam/teams.ts";

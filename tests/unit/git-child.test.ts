@@ -2,8 +2,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { GitChild } from "../../daemon/facts/git/process.ts";
-import { GitProgram } from "../../daemon/facts/git/program.ts";
+import { GitChild, GitProgram } from "../../daemon/facts/git/process.ts";
 import { Allowance, WorkClock } from "../../daemon/facts/work-clock.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

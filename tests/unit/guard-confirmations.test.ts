@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { GuardConfirmations } from "../../daemon/hooks/guard/confirmations.ts";
+import { GuardConfirmations } from "../../daemon/hooks/guard/memory.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const files = (...names: string[]) => new Map(names.map(name => [name, "as it was"]));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Delivery } from "../../daemon/hooks/delivery.ts";
-import { Pending } from "../../daemon/hooks/pending.ts";
-import { HealthNotes } from "../../daemon/lead/health/notes.ts";
+import { Pending } from "../../daemon/hooks/notices.ts";
+import { Delivery } from "../../daemon/hooks/points.ts";
+import { HealthNotes } from "../../daemon/lead/health-watch.ts";
 import { healthText } from "../../hooks/lead/answers.ts";
 import type { HealthNote } from "../../hooks/lead/seam.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -7,7 +7,7 @@ import { wrongOver } from "./health-random.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const judge = "daemon/core/lead/health.ts";
-const watch = "daemon/lead/health/watch.ts";
+const watch = "daemon/lead/health-watch.ts";
 
 const planted = [
   ["a dialog that is an alarm", judge, "if (waits !== null) return", "if (waits === undefined) return"],

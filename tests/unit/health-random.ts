@@ -1,5 +1,5 @@
 /** One agent over random days: what is told has to agree with what it went through. */
-import type { LifeSigns } from "../../daemon/facts/life-signs.ts";
+import type { LifeSigns } from "../../daemon/facts/processes.ts";
 import type { TranscriptEnd } from "../../hooks/seam/plan.ts";
 import { Random } from "../simulation/random.ts";
 import { HealthWorld, min, quietLook } from "./health-world.ts";

@@ -2,11 +2,10 @@
 import { describe, expect, it } from "vitest";
 import type { Health } from "../../daemon/core/lead/health.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
-import { Pending } from "../../daemon/hooks/pending.ts";
-import { type HealthEvents, healthListener } from "../../daemon/lead/health/listener.ts";
-import { HealthNotes } from "../../daemon/lead/health/notes.ts";
-import type { HealthSetting } from "../../daemon/lead/health/setting.ts";
-import type { Services } from "../../daemon/services.ts";
+import { Pending } from "../../daemon/hooks/notices.ts";
+import { type HealthEvents, HealthNotes, healthListener } from "../../daemon/lead/health-watch.ts";
+import type { HealthSetting } from "../../daemon/lead/settings.ts";
+import type { Services } from "../../daemon/options.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LifeSigns } from "../../daemon/facts/life-signs.ts";
+import type { LifeSigns } from "../../daemon/facts/processes.ts";
 import type { TranscriptEnd } from "../../hooks/seam/plan.ts";
 import { lockOf } from "./core-world.ts";
 import { HealthWorld, min, quietLook } from "./health-world.ts";

@@ -1,9 +1,9 @@
 /** The watch of agents' health with time, the state and all that a look finds in the test's hand. */
 
-import type { LifeQuestion, LifeSigns } from "../../daemon/facts/life-signs.ts";
-import { healthRow } from "../../daemon/lead/health/facts.ts";
-import { type HealthSetting, healthDefaults } from "../../daemon/lead/health/setting.ts";
-import { type HealthServices, HealthWatch } from "../../daemon/lead/health/watch.ts";
+import type { LifeQuestion, LifeSigns } from "../../daemon/facts/processes.ts";
+import { healthRow } from "../../daemon/lead/columns.ts";
+import { type HealthServices, HealthWatch } from "../../daemon/lead/health-watch.ts";
+import { type HealthSetting, healthDefaults } from "../../daemon/lead/settings.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { HookFailures } from "../../daemon/hooks/failures-file.ts";
+import { HookFailures } from "../../daemon/hooks/edits/own-files.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 let file: string;

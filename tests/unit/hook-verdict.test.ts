@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { grantVerdict, guardVerdict, isHeldBack, refusalVerdict, stops } from "../../daemon/hooks/verdict.ts";
-import { teamVerdict } from "../../daemon/lead/teams/gate.ts";
+import { teamVerdict } from "../../daemon/lead/team-gate.ts";
 import type { MergeNote } from "../../hooks/seam/outcomes.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import type { GuardFinding } from "../../protocol/guard.ts";

@@ -13,10 +13,22 @@ import {
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readDaemonFile, writeDaemonFile } from "../../daemon/instance/daemon-file.ts";
-import { type Acquired, acquireInstance, type Instance } from "../../daemon/instance/instance.ts";
-import { abstractMethod, type LockMethod, lockMethods, programMethod } from "../../daemon/instance/lock.ts";
-import { listenPrivately, socketPathError, unlinkStaleSocket } from "../../daemon/instance/socket.ts";
+import {
+  type Acquired,
+  abstractMethod,
+  acquireInstance,
+  type Instance,
+  type LockMethod,
+  lockMethods,
+  programMethod,
+} from "../../daemon/instance/instance.ts";
+import {
+  listenPrivately,
+  readDaemonFile,
+  socketPathError,
+  unlinkStaleSocket,
+  writeDaemonFile,
+} from "../../daemon/instance/socket.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
-import { lateRunner } from "../../daemon/lead/merges/late-runner.ts";
+import { lateRunner } from "../../daemon/lead/merges.ts";
 
 const bound = { node: "local", epoch: 3, connection: 7 };
 const runner = { name: "r", bound };

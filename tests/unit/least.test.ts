@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { least } from "../../daemon/least.ts";
+import { least } from "../../daemon/bounded-map.ts";
 
 it("the least items of a list are those that begin the sorted list, and equal ones keep their order", () => {
   const items = fc.array(fc.tuple(fc.nat(5), fc.nat()), { maxLength: 30 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { CommandType, CoreEvent, Entry, Step } from "../../daemon/core/tables/entries.ts";
-import { type Listener, Listeners } from "../../daemon/engine/listeners.ts";
+import { type Listener, Listeners } from "../../daemon/engine/log-view.ts";
 
 /** Tells listeners of a step, and returns which of them saw it. */
 function seen(

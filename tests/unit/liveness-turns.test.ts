@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import { AnchorWatch } from "../../daemon/facts/processes.ts";
-import type { Services } from "../../daemon/services.ts";
+import type { Services } from "../../daemon/options.ts";
 import { Life } from "../../daemon/sessions/liveness.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { limits } from "../../protocol/limits.ts";

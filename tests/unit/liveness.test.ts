@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { ProcessTable } from "../../daemon/facts/process-table.ts";
 import { AnchorWatch } from "../../daemon/facts/processes.ts";
-import type { Services } from "../../daemon/services.ts";
+import type { Services } from "../../daemon/options.ts";
 import { Life } from "../../daemon/sessions/liveness.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { limits } from "../../protocol/limits.ts";

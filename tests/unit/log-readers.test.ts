@@ -4,9 +4,9 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { taskOf } from "../../daemon/hooks/action.ts";
-import { completionFindings } from "../../daemon/lead/gates/quality.ts";
-import { noteOf } from "../../daemon/lead/health/listener.ts";
-import { rolePart } from "../../daemon/lead/roles/hooks.ts";
+import { completionFindings } from "../../daemon/lead/gates.ts";
+import { noteOf } from "../../daemon/lead/health-watch.ts";
+import { rolePart } from "../../daemon/lead/roles.ts";
 import { ReadersWorld, type Row, type ReadersWorld as World } from "./readers-world.ts";
 
 const alice = { session: "alice", agent: null };

@@ -1,11 +1,9 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { confined } from "../../daemon/facts/mounts/confined.ts";
-import { MountTable } from "../../daemon/facts/mounts/table.ts";
-import { MountView } from "../../daemon/facts/mounts/view.ts";
-import { inwardContext, inwardPlan } from "../../daemon/hooks/inward-plan.ts";
-import { inwardRequest } from "../../daemon/server/inward.ts";
+import { confined, MountTable, MountView } from "../../daemon/facts/mounts.ts";
+import { inwardContext, inwardPlan } from "../../daemon/hooks/plan-filters.ts";
 import { parseRequest } from "../../daemon/server/parse.ts";
+import { inwardRequest } from "../../daemon/server/server.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { codex } from "../../hooks/clients/codex.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";

@@ -1,9 +1,7 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readPairs } from "../../daemon/facts/mounts/read.ts";
-import { isBelow, MountTable } from "../../daemon/facts/mounts/table.ts";
-import { MountView } from "../../daemon/facts/mounts/view.ts";
+import { isBelow, MountTable, MountView, readPairs } from "../../daemon/facts/mounts.ts";
 
 const host = `27 1 8:1 / / rw - ext4 /dev/sda1 rw
 22 27 0:21 / /proc rw - proc proc rw

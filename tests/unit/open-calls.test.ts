@@ -1,6 +1,6 @@
 /** Calls of a client that gives them no ids: which end is whose. */
 import { describe, expect, it } from "vitest";
-import { OpenCalls } from "../../daemon/hooks/open-calls.ts";
+import { OpenCalls } from "../../daemon/hooks/calls.ts";
 import { claudeCodeClient } from "../../hooks/claude-code/adapter.ts";
 import { type EventForm, readEvent } from "../../hooks/plans/event.ts";
 import { withCall } from "../../hooks/plans/named-adapter.ts";

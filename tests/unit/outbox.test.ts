@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Outbox } from "../../daemon/engine/outbox.ts";
+import { Outbox } from "../../daemon/engine/answers.ts";
 
 function world(turnMax?: number) {
   let tasks: (() => void)[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { strangeWorktree } from "../../daemon/config/own-worktree.ts";
+import { strangeWorktree } from "../../daemon/config/off-switch.ts";
 
 /** Looks with these files there; real paths are as they are written. */
 function look(

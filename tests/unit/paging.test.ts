@@ -1,16 +1,14 @@
 /** Pages that are made while the state changes between their steps. */
 import { describe, expect, it } from "vitest";
-import { teamRows } from "../../daemon/lead/teams/rows.ts";
-import { Teams } from "../../daemon/lead/teams/teams.ts";
-import type { Steps } from "../../daemon/server/turns.ts";
+import { Teams } from "../../daemon/lead/team-facts.ts";
+import { teamRows } from "../../daemon/lead/team-rows.ts";
+import type { Steps } from "../../daemon/server/call.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { contextPage } from "../../daemon/views/context.ts";
-import { declarationRows } from "../../daemon/views/declarations.ts";
-import { writeRows } from "../../daemon/views/dirty-files.ts";
-import { holdRows } from "../../daemon/views/messages.ts";
+import { contextPage, holdRows } from "../../daemon/views/messages.ts";
 import { type PageStart, page, placeIn } from "../../daemon/views/paging.ts";
-import { lockRows } from "../../daemon/views/sessions-and-locks.ts";
+import { lockRows } from "../../daemon/views/sessions.ts";
 import { taskPage } from "../../daemon/views/tasks.ts";
+import { declarationRows, writeRows } from "../../daemon/views/work.ts";
 import { limits } from "../../protocol/limits.ts";
 import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";

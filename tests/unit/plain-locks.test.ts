@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { plainLock } from "../../daemon/server/plain-locks.ts";
+import { plainLock } from "../../daemon/server/parse.ts";
 import { limits } from "../../protocol/limits.ts";
 import { requests } from "../../protocol/schemas/requests.ts";
 

@@ -8,11 +8,17 @@ import { ProjectRules } from "../../daemon/config/project-rules.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
-import { concerning } from "../../daemon/lead/checks/concerning.ts";
-import { ProjectChecks } from "../../daemon/lead/checks/project-checks.ts";
-import { type Check, checksIn, commandHash, trustHash } from "../../daemon/lead/checks/setting.ts";
-import { parseTrusted, trustedText } from "../../daemon/lead/checks/trusted-file.ts";
-import { TrustedReader } from "../../daemon/lead/checks/trusted-reader.ts";
+import { concerning } from "../../daemon/lead/checks.ts";
+import { ProjectChecks } from "../../daemon/lead/services.ts";
+import {
+  type Check,
+  checksIn,
+  commandHash,
+  parseTrusted,
+  TrustedReader,
+  trustedText,
+  trustHash,
+} from "../../daemon/lead/settings.ts";
 import { gatePresets, gatesText } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { Recency } from "../../daemon/sessions/recency.ts";
+import { PresenceTable, Recency } from "../../daemon/sessions/presence.ts";
 import { Random } from "../simulation/random.ts";
 
 describe("names by how lately they were seen", () => {

@@ -3,8 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { SortedKeys } from "../../daemon/core/frame/collections.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
-import { Latest } from "../../daemon/engine/latest.ts";
-import { Replay, RulesUnknown, rebuild } from "../../daemon/engine/replay.ts";
+import { Latest, Replay, RulesUnknown, rebuild } from "../../daemon/engine/replay.ts";
 import { limits } from "../../protocol/limits.ts";
 import { lockOf } from "./core-world.ts";
 

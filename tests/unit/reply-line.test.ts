@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { plainReplyLine, replyLine } from "../../daemon/server/reply-line.ts";
+import { plainReplyLine, replyLine } from "../../daemon/server/connection.ts";
 
 const text = fc.oneof(
   fc.string({ unit: "binary" }),

@@ -12,11 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { Archive } from "../../daemon/rescue/archive.ts";
-import { IndexFile } from "../../daemon/rescue/index-file.ts";
-import { recordOf } from "../../daemon/rescue/records.ts";
-import { hashOf } from "../../daemon/rescue/store.ts";
-import type { Bounds } from "../../daemon/rescue/thinning.ts";
+import type { Bounds } from "../../daemon/rescue/archive.ts";
+import { Archive, recordOf } from "../../daemon/rescue/archive.ts";
+import { hashOf, IndexFile } from "../../daemon/rescue/store.ts";
 import type { Draft, Version } from "../../daemon/rescue/versions.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { differenceOf, lineCounts } from "../../daemon/rescue/line-counts.ts";
-import { secretCharsMax, secretIn, unkeptByName } from "../../daemon/rescue/never-kept.ts";
+import { secretCharsMax, secretIn, unkeptByName } from "../../daemon/rescue/keep.ts";
+import { differenceOf, lineCounts } from "../../daemon/rescue/versions.ts";
 import { limits } from "../../protocol/limits.ts";
 
 describe("what is never kept by its name", () => {

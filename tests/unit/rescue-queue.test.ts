@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FileToKeep, KeepOutcome } from "../../daemon/rescue/keep.ts";
-import { KeepQueue } from "../../daemon/rescue/queue.ts";
+import { KeepQueue } from "../../daemon/rescue/keep.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** A keeper that notes what it is asked, and answers when the test says so. */

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ownView } from "../../daemon/engine/log-view.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
-import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
 import { postedRows } from "../../daemon/views/messages.ts";
-import type { Keyed } from "../../daemon/views/row.ts";
-import { lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
+import type { Keyed } from "../../daemon/views/paging.ts";
+import { lockRows, sessionRows } from "../../daemon/views/sessions.ts";
+import { declarationRows, endedDeclarationRows, riskRows, writeRows } from "../../daemon/views/work.ts";
 import { oneLog } from "../one-log.ts";
 import { Random } from "../simulation/random.ts";
 import { World } from "./core-world.ts";

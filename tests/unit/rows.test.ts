@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { lockRows, sessionRows, workedOn } from "../../daemon/views/sessions-and-locks.ts";
+import { lockRows, sessionRows, workedOn } from "../../daemon/views/sessions.ts";
 import { limits } from "../../protocol/limits.ts";
 import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { isChanged, markSeen, SeenFiles } from "../../daemon/config/seen-files.ts";
+import { isChanged, markSeen, SeenFiles } from "../../daemon/config/off-switch.ts";
 
 let home: string;
 const paths = () => ({

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Actor, Written } from "../../daemon/core/frame/actors.ts";
-import { SeenWrites } from "../../daemon/worktree/seen-writes.ts";
+import { SeenWrites } from "../../daemon/worktree/writers.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
 

@@ -1,9 +1,7 @@
 /** What sessions work on, kept as long as it is right, and how near it is to one's own. */
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/frame/actors.ts";
-import { Nearness } from "../../daemon/hooks/nearness.ts";
-import { marksOf, PeerMemory } from "../../daemon/hooks/peer-changes.ts";
-import { SessionWorks } from "../../daemon/hooks/session-work.ts";
+import { marksOf, Nearness, PeerMemory, SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { limits } from "../../protocol/limits.ts";
 import { oneLog } from "../one-log.ts";

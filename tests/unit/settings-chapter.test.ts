@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { settings } from "../../daemon/config/settings.ts";
+import { settings } from "../../daemon/config/config.ts";
 
 const path = fileURLToPath(new URL("../../bin/man/settings.md", import.meta.url));
 

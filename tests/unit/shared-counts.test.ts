@@ -1,6 +1,6 @@
 /** Counts of tasks where this machine shares some of the store's projects. */
 import { expect, it } from "vitest";
-import { countAllTasks } from "../../daemon/requests/stats.ts";
+import { countAllTasks } from "../../daemon/requests/query.ts";
 import { taskPage } from "../../daemon/views/tasks.ts";
 import { begin, claim, create, MemoryStoreOfAll, machine, settled, shared } from "./shared-world.ts";
 

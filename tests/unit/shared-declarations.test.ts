@@ -4,9 +4,9 @@ import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import { noteKey } from "../../daemon/core/tables/messages.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
-import { Pending } from "../../daemon/hooks/pending.ts";
+import { Pending } from "../../daemon/hooks/notices.ts";
 import { overlapsThere } from "../../daemon/sharing/elsewhere.ts";
-import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
+import { declarationRows, endedDeclarationRows } from "../../daemon/views/work.ts";
 import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, settled, shared } from "./shared-world.ts";
 
 function declare({ name, log }: Machine, session: string, path: string, parts: object = {}) {

@@ -3,8 +3,7 @@ import { expect, it } from "vitest";
 import { inboxOf } from "../../daemon/core/messages/inbox.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import { Step } from "../../daemon/core/tables/entries.ts";
-import { Answers } from "../../daemon/engine/answers.ts";
-import { Outbox } from "../../daemon/engine/outbox.ts";
+import { Answers, Outbox } from "../../daemon/engine/answers.ts";
 import {
   actorOf,
   begin,

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { MergeOutcome } from "../../daemon/core/lead/tables/merges.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
-import { sharedTasks, withDoersName } from "../../daemon/lead/merges/shared-author.ts";
+import { sharedTasks, withDoersName } from "../../daemon/lead/merges.ts";
 import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { actorOf, begin, claim, create, type Machine, MemoryStoreOfAll, machine } from "./shared-world.ts";

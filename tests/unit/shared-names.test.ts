@@ -2,9 +2,9 @@
 import { expect, it } from "vitest";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import { taskRow } from "../../daemon/core/tasks/replies.ts";
-import { debateText } from "../../daemon/lead/debates/rows.ts";
+import { debateText } from "../../daemon/lead/debates.ts";
 import { written } from "../../daemon/sharing/names.ts";
-import { contextRow } from "../../daemon/views/context.ts";
+import { contextRow } from "../../daemon/views/messages.ts";
 import { debateRequests } from "../../protocol/lead/debate.ts";
 import { contextRequests } from "../../protocol/schemas/context.ts";
 import { messageRequests } from "../../protocol/schemas/message.ts";

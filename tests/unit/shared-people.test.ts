@@ -2,8 +2,7 @@
 import { expect, it } from "vitest";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import { taskRow } from "../../daemon/core/tasks/replies.ts";
-import { contextRow } from "../../daemon/views/context.ts";
-import { postedRows } from "../../daemon/views/messages.ts";
+import { contextRow, postedRows } from "../../daemon/views/messages.ts";
 import { personOnWire } from "../../protocol/names.ts";
 import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, send, settled } from "./shared-world.ts";
 

@@ -5,7 +5,7 @@ import { roleOf } from "../../daemon/core/lead/roles.ts";
 import { partsLevel } from "../../daemon/core/nodes/parts.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
-import { roleCommand, takesSentRoles } from "../../daemon/lead/roles/elsewhere.ts";
+import { roleCommand, takesSentRoles } from "../../daemon/lead/roles.ts";
 import { elsewhereRows } from "../../daemon/sharing/elsewhere.ts";
 import { toldElsewhere } from "../../daemon/sharing/events.ts";
 import { SharedNames } from "../../daemon/sharing/names.ts";

@@ -4,7 +4,7 @@ import { type BranchFile, uncommitted } from "../../daemon/core/branches/table.t
 import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
 import type { FileState } from "../../daemon/facts/git/status.ts";
-import { BranchLooks, type LookingServices, looksAfterWrites } from "../../daemon/hooks/branch-looks.ts";
+import { BranchLooks, type LookingServices, looksAfterWrites } from "../../daemon/hooks/session-work.ts";
 import { sameFileRows } from "../../daemon/sharing/elsewhere.ts";
 import { sameFileLines } from "../../daemon/sharing/trail.ts";
 import { limits } from "../../protocol/limits.ts";

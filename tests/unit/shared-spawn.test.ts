@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { Command, CommandOf, Entry, Step } from "../../daemon/core/tables/entries.ts";
 import { systemClock } from "../../daemon/engine/clock.ts";
-import { claimsSharedTasks, followsSharedTasks, sharedTask } from "../../daemon/lead/spawns/shared-task.ts";
+import { claimsSharedTasks, followsSharedTasks, sharedTask } from "../../daemon/lead/spawns.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { actor, World } from "./core-world.ts";
 import { actorOf, begin, claim, create, MemoryStoreOfAll, machine } from "./shared-world.ts";

@@ -6,7 +6,7 @@ import { expect, onTestFinished } from "vitest";
 import type { Command, CommandOf, CoreEvent, Entry, Reply } from "../../daemon/core/tables/entries.ts";
 import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
-import { Listeners } from "../../daemon/engine/listeners.ts";
+import { Listeners } from "../../daemon/engine/log-view.ts";
 import type { Found, Journal, Opened, Snapshot } from "../../daemon/journal/journal.ts";
 import type { SharedJournal } from "../../daemon/journal/shared-journal.ts";
 import type { Condition } from "../../daemon/sharing/condition.ts";

@@ -1,6 +1,6 @@
 /** Slots: never more at a time than there are, whoever comes when one is handed over. */
 import { expect, test } from "vitest";
-import { Slots } from "../../daemon/facts/slots.ts";
+import { Slots } from "../../daemon/facts/work-clock.ts";
 
 /** So many steps of the queue of promises after the first one's end: one of them falls into the handing over. */
 test.each([0, 1, 2, 3, 4])(

@@ -1,6 +1,6 @@
 /** A large state is written without being in memory a second time. */
 import { afterEach, expect, it, vi } from "vitest";
-import { Snapshots } from "../../daemon/engine/snapshot-schedule.ts";
+import { Snapshots } from "../../daemon/engine/replay.ts";
 import type { Journal, Pieces } from "../../daemon/journal/journal.ts";
 import { World } from "./core-world.ts";
 

@@ -1,6 +1,6 @@
 /** Who makes a call that does not say so itself. */
 import { describe, expect, it } from "vitest";
-import { type ToolUse, ToolUses } from "../../daemon/hooks/tool-uses.ts";
+import { type ToolUse, ToolUses } from "../../daemon/hooks/calls.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const use = (agent: string | null, command: string | null = null, more: Partial<ToolUse> = {}): ToolUse => ({

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonNumber, jsonText } from "../../daemon/json-text.ts";
-import { encodeFast } from "../../daemon/trail/encode.ts";
+import { jsonNumber, jsonText } from "../../daemon/bounded-map.ts";
 import { encode, type TrailLine, trailDecisions, trailWoulds } from "../../daemon/trail/line.ts";
-import { LineBuffer } from "../../daemon/trail/line-buffer.ts";
+import { encodeFast, LineBuffer } from "../../daemon/trail/trail.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const text = fc.oneof(

@@ -9,8 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type Place, readForward, startBefore } from "../../daemon/trail/forward.ts";
-import { readTrail } from "../../daemon/trail/read.ts";
+import { type Place, readForward, readTrail, startBefore } from "../../daemon/trail/read.ts";
 import { Trail, type TrailLine } from "../../daemon/trail/trail.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type Steps, Turns } from "../../daemon/server/turns.ts";
+import { type Steps, Turns } from "../../daemon/server/call.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** What happened, in order. */

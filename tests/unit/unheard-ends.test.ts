@@ -8,7 +8,7 @@ import { writeState } from "../../daemon/core/snapshot.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { HookServices } from "../../daemon/hooks/hook-services.ts";
 import { hookPoints } from "../../daemon/hooks/points.ts";
-import { takeUnheardEnds } from "../../daemon/hooks/unheard-ends.ts";
+import { takeUnheardEnds } from "../../daemon/hooks/run.ts";
 import { ClientTasks } from "../../daemon/sessions/client-tasks.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";

@@ -1,8 +1,8 @@
 /** The watch for agents without hooks, over a world that it only reads: what it watches, and when. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Listeners } from "../../daemon/engine/listeners.ts";
+import { Listeners } from "../../daemon/engine/log-view.ts";
+import { UnhookedWatch, type WatchDirectory } from "../../daemon/hooks/edits/unhooked-watch.ts";
 import type { HookServices } from "../../daemon/hooks/hook-services.ts";
-import { UnhookedWatch, type WatchDirectory } from "../../daemon/hooks/unhooked-watch.ts";
 import { limits } from "../../protocol/limits.ts";
 
 type Told = Parameters<Listeners["tell"]>;

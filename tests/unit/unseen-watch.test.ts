@@ -3,9 +3,9 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
-import type { LifeQuestion, LifeSigns } from "../../daemon/facts/life-signs.ts";
+import type { LifeQuestion, LifeSigns } from "../../daemon/facts/processes.ts";
+import { UnseenWatch } from "../../daemon/sessions/liveness.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { UnseenWatch } from "../../daemon/sessions/unseen-watch.ts";
 import type { ClientStatus } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";

@@ -17,10 +17,9 @@ import {
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { oidOf } from "../../daemon/facts/git/blob.ts";
-import { GitChild } from "../../daemon/facts/git/process.ts";
+import { GitChild, oidOf } from "../../daemon/facts/git/process.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
-import { SharedRuns } from "../../daemon/facts/shared-runs.ts";
+import { SharedRuns } from "../../daemon/facts/work-clock.ts";
 import { StateFacts, type WorktreeState } from "../../daemon/facts/worktree-state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Random } from "../simulation/random.ts";

@@ -1,6 +1,6 @@
 /** `kite check`: runs a project's checks in this process's own rights, one after the other, and records the results. */
 import { LocalError } from "../../../client/errors.ts";
-import { type Check, commandHash } from "../../../daemon/lead/checks/setting.ts";
+import { type Check, commandHash } from "../../../daemon/lead/settings.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { nearest, shellArgument } from "../../../protocol/text.ts";
 import { type Acting, actingSession } from "../../actor.ts";

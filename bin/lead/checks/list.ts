@@ -2,7 +2,7 @@
 
 import { checkStatuses } from "../../../daemon/core/lead/checks.ts";
 import { resultKey } from "../../../daemon/core/lead/tables/roles.ts";
-import { commandHash } from "../../../daemon/lead/checks/setting.ts";
+import { commandHash } from "../../../daemon/lead/settings.ts";
 import { actingSession } from "../../actor.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../../process-context.ts";
 import type { FindRepository } from "../../project.ts";

@@ -1,5 +1,5 @@
 /** Says on standard error which check runs; on a terminal where the output is not shown, for how long already. */
-import type { Check } from "../../../daemon/lead/checks/setting.ts";
+import type { Check } from "../../../daemon/lead/settings.ts";
 import { visible } from "../../../protocol/text.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { cut, duration } from "../../view/text.ts";

@@ -1,19 +1,21 @@
 /** The checks of the project around a directory, with whether a person trusts them. */
 import { realpath } from "node:fs/promises";
 import { LocalError } from "../../../client/errors.ts";
-import { objectIn, textOf } from "../../../daemon/config/object-file.ts";
-import { strangeWorktree } from "../../../daemon/config/own-worktree.ts";
+import { objectIn, textOf } from "../../../daemon/config/config.ts";
+import { strangeWorktree } from "../../../daemon/config/off-switch.ts";
 import { readSmall } from "../../../daemon/facts/prober.ts";
 import type { Repository } from "../../../daemon/facts/repositories.ts";
-import { type Check, checksIn, setupIn } from "../../../daemon/lead/checks/setting.ts";
 import {
+  type Check,
+  checksIn,
+  gatesSchema,
   projectFile,
+  setupIn,
   type Trust,
   type TrustedFiles,
   type TrustedText,
   trustOf,
-} from "../../../daemon/lead/checks/trusted-file.ts";
-import { gatesSchema } from "../../../daemon/lead/gates/setting.ts";
+} from "../../../daemon/lead/settings.ts";
 import { isCode } from "../../../hooks/install/file.ts";
 import type { Gates } from "../../../protocol/lead/roles.ts";
 import type { ProcessContext } from "../../process-context.ts";

@@ -1,5 +1,5 @@
 /** What a person reads before trusting: every check and glob on a line of its own, whole, and with nothing invisible. */
-import type { TrustedParts } from "../../../daemon/lead/checks/setting.ts";
+import type { TrustedParts } from "../../../daemon/lead/settings.ts";
 import { gatesText } from "../../../protocol/lead/roles.ts";
 import { visible } from "../../../protocol/text.ts";
 import { type ProcessContext, print, screenOf } from "../../process-context.ts";

@@ -1,8 +1,7 @@
 /** `kite check --trust`: a person reads the text of a project's checks, and trusts it. */
 import { resolve } from "node:path";
 import type { Repository } from "../../../daemon/facts/repositories.ts";
-import { trustHash } from "../../../daemon/lead/checks/setting.ts";
-import { isNothing } from "../../../daemon/lead/checks/trusted-file.ts";
+import { isNothing, trustHash } from "../../../daemon/lead/settings.ts";
 import { shellArgument } from "../../../protocol/text.ts";
 import { type AskPerson, isYes, terminalQuestion } from "../../ask-person.ts";
 import { defined } from "../../defined.ts";

@@ -1,14 +1,14 @@
 /** Reads and writes `trusted.json`; daemon/lead/checks/trusted-file.ts says what it holds. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { changeSeen } from "../../../daemon/config/seen-files.ts";
+import { changeSeen } from "../../../daemon/config/off-switch.ts";
 import {
   parseTrusted,
   projectFile,
   type TrustedFiles,
   type TrustedText,
   trustedText,
-} from "../../../daemon/lead/checks/trusted-file.ts";
+} from "../../../daemon/lead/settings.ts";
 import { InstallFailed, readText, whileLocked, writeWhole } from "../../../hooks/install/file.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";

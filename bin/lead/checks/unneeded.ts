@@ -1,6 +1,6 @@
 /** Which checks `kite check` leaves out: those that nothing of what they look at has changed for. */
 import { LocalError } from "../../../client/errors.ts";
-import { type Check, commandHash } from "../../../daemon/lead/checks/setting.ts";
+import { type Check, commandHash } from "../../../daemon/lead/settings.ts";
 import type { UnneededRow } from "../../../protocol/lead/check.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { searchPath } from "../../../protocol/paths.ts";

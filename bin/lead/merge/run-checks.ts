@@ -1,7 +1,7 @@
 /** Runs the project's trusted checks on a merge, in the worktree of the try. */
 import { existsSync } from "node:fs";
 import { LocalError } from "../../../client/errors.ts";
-import { concerning } from "../../../daemon/lead/checks/concerning.ts";
+import { concerning } from "../../../daemon/lead/checks.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
 import type { ProcessContext } from "../../process-context.ts";

@@ -2,7 +2,7 @@
  * Answers `GET /api/timeline`: reads the trail once for a range, keeps what came of it, and reads on from there when it is
  * asked again. The trail is read a chunk at a time, so the page's other questions are answered meanwhile.
  */
-import { type Place, readForward, startBefore } from "../../../daemon/trail/forward.ts";
+import { type Place, readForward, startBefore } from "../../../daemon/trail/read.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { AgentLanes } from "../agent-lanes.ts";
 import { bounds } from "../bounds.ts";

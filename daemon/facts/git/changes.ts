@@ -1,11 +1,11 @@
 /** Which files a git command would change that puts other commits into a working tree. */
+
 import { join } from "node:path";
 import type { TreeChange } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { BudgetedFs, Unreachable } from "../filesystem.ts";
 import { Allowance } from "../work-clock.ts";
-import { emptyTree } from "./blob.ts";
-import { type GitAnswer, GitChild, type GitPlace } from "./process.ts";
+import { emptyTree, type GitAnswer, GitChild, type GitPlace, unreachable } from "./process.ts";
 
 /** Which of the given files a command may change. */
 export interface Changed {
@@ -256,4 +256,101 @@ function foldersOf({ files }: Look): readonly string[] {
 function above(file: string): readonly string[] {
   const names = file.split("/").slice(0, -1);
   return names.map((_, i) => names.slice(0, i + 1).join("/"));
+}
+
+// The files that differ between two commits, with their content.
+
+/** What two commits have of the files in which they differ, by name: `mode oid`, or that the file is not there. */
+export type CommitDiff = ReadonlyMap<string, readonly [string, string]>;
+
+/** Compares the trees of two commits, by their ids; null: none. Git reads no file of the worktree, and runs no program. */
+export async function commitDiff(
+  { clock }: Pick<BudgetedFs, "clock">,
+  git: GitChild,
+  { worktree, gitDir }: GitPlace,
+  [from, to]: readonly [string | null, string | null],
+): Promise<CommitDiff | Unreachable> {
+  if (from === to) return new Map();
+  const trees = [from ?? emptyTree(to), to ?? emptyTree(from)];
+  const allowance = new Allowance(clock, limits.stateMs, limits.stateTimeMs);
+  const plain = ["-r", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv"];
+  const at = ["--no-replace-objects", `--git-dir=${gitDir}`, `--work-tree=${worktree}`];
+  const { code, out, said } = await git.run(
+    [...at, "diff-tree", ...plain, ...trees, "--"],
+    worktree,
+    allowance,
+  );
+  if (code !== 0) return unreachable(said);
+  const found = new Map<string, readonly [string, string]>();
+  for (const [, mode = "", newMode = "", oid = "", newOid = "", file = ""] of out.matchAll(line))
+    found.set(file, [entry(mode, oid), entry(newMode, newOid)]);
+  return found;
+}
+
+const line = /:(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) \w\d*\0([^\0]*)\0/g;
+
+function entry(mode: string, oid: string): string {
+  return /^0+$/.test(mode) ? gone : `${mode} ${oid}`;
+}
+
+/** As a worktree's state calls a file that is not there. */
+const gone = "gone";
+
+// The files that a branch changed against its base, by git's commits.
+
+/** A file with the id of its content; null: the branch removed it. */
+export type ChangedFile = readonly [path: string, blob: string | null];
+
+/** What a branch goes into, the first that there is: the one that the remote calls its own, else by the names of most. */
+const bases = [
+  "refs/remotes/origin/HEAD",
+  "refs/remotes/origin/main",
+  "refs/remotes/origin/master",
+  "refs/heads/main",
+  "refs/heads/master",
+];
+
+/**
+ * Returns the files that the commits of HEAD changed since it left its base, in git's order: at most `limits.branchFilesMax` of
+ * `limits.branchFilesChars`. None: there is no base, or no commit. Work that is not committed has no id in git, and is not there.
+ */
+export async function branchFiles(
+  outside: Pick<BudgetedFs, "clock">,
+  git: GitChild,
+  place: GitPlace,
+): Promise<readonly ChangedFile[] | Unreachable> {
+  const allowance = new Allowance(outside.clock, limits.stateMs, limits.stateTimeMs);
+  const at = [`--git-dir=${place.gitDir}`, `--work-tree=${place.worktree}`];
+  const run = (...args: readonly string[]) => git.run([...at, ...args], place.worktree, allowance);
+  const refs = await run("for-each-ref", "--format=%(refname)", ...bases);
+  if (refs.code !== 0) return unreachable(refs.said);
+  const known = new Set(refs.out.split("\n"));
+  const base = bases.find(ref => known.has(ref));
+  if (base === undefined) return [];
+  const head = await run("rev-parse", "--verify", "--quiet", "HEAD^{commit}");
+  if (head.code === null) return unreachable(head.said);
+  const commit = head.out.trim();
+  if (head.code !== 0) return [];
+  const parting = await run("merge-base", commit, base);
+  if (parting.code === null) return unreachable(parting.said);
+  if (parting.code !== 0) return [];
+  const diff = await commitDiff(outside, git, place, [parting.out.trim(), commit]);
+  if ("unreachable" in diff) return diff;
+  return firstFiles(changedIn(diff));
+}
+
+function* changedIn(diff: CommitDiff): Generator<ChangedFile> {
+  for (const [path, [, now]] of diff) yield [path, /[0-9a-f]{40,64}$/.exec(now)?.[0] ?? null];
+}
+
+/** Returns the first of these files: at most `limits.branchFilesMax` of `limits.branchFilesChars`. */
+export function firstFiles(files: Iterable<ChangedFile>): readonly ChangedFile[] {
+  const found: ChangedFile[] = [];
+  let chars = 2;
+  for (const file of files) {
+    chars += JSON.stringify(file).length + 1;
+    if (found.length === limits.branchFilesMax || chars > limits.branchFilesChars) break;
+    found.push(file);
+  }
+  return found;
 }

@@ -1,13 +1,55 @@
 /** Runs git as a child process, so that it executes no program of a project. */
+
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { type BigIntStats, constants } from "node:fs";
+import { open, readlink } from "node:fs/promises";
 import { errorText } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { searchPath } from "../../../protocol/paths.ts";
 import type { Unreachable } from "../filesystem.ts";
-import { Slots } from "../slots.ts";
-import type { SpawnRoom } from "../spawn-room.ts";
-import type { Allowance } from "../work-clock.ts";
-import { GitProgram } from "./program.ts";
+import type { SpawnRoom } from "../prober.ts";
+import { findProgram, isOf, type Program } from "../programs.ts";
+import { type Allowance, Slots } from "../work-clock.ts";
+
+interface GitProgramOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Directories in which sessions work at the moment. */
+  readonly workedIn: () => Iterable<string>;
+}
+
+/**
+ * The git that the daemon runs, by the rule of programs.ts. The daemon searches once, and again if the program is gone
+ * or a session starts to work in a folder above it.
+ */
+export class GitProgram {
+  readonly #options: GitProgramOptions;
+  #found: Program | null = null;
+
+  constructor(options: GitProgramOptions) {
+    this.#options = options;
+  }
+
+  /** Returns git for a command in `cwd`, or null; never a git that belongs to the project of `cwd`. */
+  for(cwd: string): Program | null {
+    if (this.#found === null || isOf(this.#found, cwd)) {
+      const { env, workedIn } = this.#options;
+      this.#found = findProgram("git", { env, workedIn: [...workedIn(), cwd] });
+    }
+    return this.#found;
+  }
+
+  /** Notes that a session now works in these directories. */
+  workedIn(directories: readonly string[]): void {
+    const found = this.#found;
+    if (found !== null && directories.some(directory => isOf(found, directory))) this.#found = null;
+  }
+
+  /** Called when git could not be started: an update may have moved it. */
+  forget(): void {
+    this.#found = null;
+  }
+}
 
 /** The repository that git works on. Both paths are absolute, so git searches nothing and no setting redirects it. */
 export interface GitPlace {
@@ -166,3 +208,31 @@ const quietly = [
   "--no-pager",
   ...["core.fsmonitor=false", "core.hooksPath=/dev/null"].flatMap(set => ["-c", set]),
 ];
+
+// The content of a file as git stores and names it.
+
+/** Returns the bytes that git would store of the file; null if git does not store such a file. */
+export async function contentOf(path: string, stat: BigIntStats): Promise<Buffer | null> {
+  if (stat.isSymbolicLink()) return Buffer.from(await readlink(path));
+  if (!stat.isFile()) return null;
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    const buffer = Buffer.alloc(Number(stat.size));
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+    return bytesRead === buffer.length ? buffer : null;
+  } finally {
+    await handle.close();
+  }
+}
+
+export function oidOf(content: Buffer, length: number): string {
+  const hash = createHash(length === 64 ? "sha256" : "sha1");
+  return hash.update(`blob ${content.length}\0`).update(content).digest("hex");
+}
+
+/** Git's id of the empty tree, in SHA-1 or SHA-256. */
+export function emptyTree(like: string | null): string {
+  return like?.length === 64
+    ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+    : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+}

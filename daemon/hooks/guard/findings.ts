@@ -15,10 +15,9 @@ import { latestOf } from "../../core/work/dirty-files.ts";
 import type { Changed } from "../../facts/git/changes.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { FileState } from "../../facts/git/status.ts";
-import { nameOf } from "../../views/sessions-and-locks.ts";
-import { wouldChange } from "../../worktree/changed-by.ts";
+import { nameOf } from "../../views/sessions.ts";
 import { goesBack, stateAfter } from "../../worktree/line-effects.ts";
-import { isWithin } from "../../worktree/pathspec.ts";
+import { isWithin, reaches, sparesWork, wouldChange } from "../../worktree/pathspec.ts";
 import {
   type Foreign,
   foreignIn,
@@ -27,11 +26,9 @@ import {
   ownIn,
   type Seen,
 } from "../../worktree/uncommitted.ts";
-import { reaches, sparesWork } from "../../worktree/work-effects.ts";
 import { taskOf } from "../action.ts";
 import type { HookServices } from "../hook-services.ts";
-import type { Versions } from "./confirmations.ts";
-import type { Reached } from "./running-git-commands.ts";
+import type { Reached, Versions } from "./memory.ts";
 
 /** A command with the repository it works on. */
 export interface Placed {

@@ -17,20 +17,18 @@ import type { Hold } from "../../core/tables/base-state.ts";
 import { rowsOfActor } from "../../core/tables/locks.ts";
 import { isAlive, type Lineage } from "../../core/tables/naming.ts";
 import { isRefusal } from "../../server/call.ts";
-import { signOfLife } from "../../sessions/commands.ts";
+import { signOfLife } from "../../sessions/proposals.ts";
 import { decidedBy } from "../../trail/decisions.ts";
-import { narrowed } from "../../worktree/changed-by.ts";
+import { narrowed } from "../../worktree/pathspec.ts";
 import { indexOf } from "../../worktree/uncommitted.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "../action.ts";
-import { settleGrants } from "../grants.ts";
+import { settleGrants } from "../edits/edit-lock.ts";
 import type { HookServices } from "../hook-services.ts";
-import { wouldWait } from "../observe.ts";
+import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
-import { aliasedBy } from "./alias.ts";
-import { lineKey, type Versions } from "./confirmations.ts";
-import { displacedCandidates } from "./displaced.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
-import { placesOf, supposed } from "./places.ts";
+import { lineKey, type Versions } from "./memory.ts";
+import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { releaseLineEdits } from "./plain-files.ts";
 import {
   blindStashCandidates,
@@ -41,7 +39,6 @@ import {
   unseenStashes,
 } from "./stashes.ts";
 import { lineFor } from "./taken-work.ts";
-import { inTime, withoutIndex } from "./unseen.ts";
 
 type Guard = ActionOf<"guard">;
 

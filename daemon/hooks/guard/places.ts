@@ -5,22 +5,301 @@
  * those around the session. A command that may wipe also counts for all of its project and those below its directory.
  */
 
-import { dirname, isAbsolute, join, relative } from "node:path";
-import type { GuardedCommand } from "../../../protocol/guard.ts";
+import { dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
+import type { Code } from "../../../protocol/codes.ts";
+import {
+  type AliasedUse,
+  type ForeignSession,
+  type GuardedCommand,
+  type GuardFinding,
+  type ShellUse,
+  type ShellUses,
+  topFolder,
+} from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { knownWorktrees } from "../../core/sessions/room.ts";
 import type { Lineage } from "../../core/tables/naming.ts";
-import type { Services } from "../../services.ts";
+import { idOfKey } from "../../core/tables/sessions.ts";
+import type { Unreachable } from "../../facts/filesystem.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
+import type { Services } from "../../options.ts";
+import { nameOf } from "../../views/sessions.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
 import { foreignKnown } from "../../worktree/uncommitted.ts";
-import type { ActionOf } from "../action.ts";
+import { type ActionOf, taskOf } from "../action.ts";
 import type { HookServices } from "../hook-services.ts";
-import type { ResolvedCommand } from "./alias.ts";
-import { splitAtTop, withTops } from "./dir.ts";
-import { foreignSessionsIn } from "./displaced.ts";
-import type { Placed } from "./findings.ts";
-import { withoutTopPaths, withRealPaths, withTopPaths } from "./paths.ts";
-import { supposedPlaces } from "./unseen.ts";
+import type { Candidate, Placed } from "./findings.ts";
+
+// The directory in which a guarded command runs, as a path of this machine.
+
+const mark = `/${topFolder}`;
+
+/** `dir` with each `topFolder` replaced by the top of its worktree, or by the folder itself if it is in no repository. */
+export async function withTops({ facts }: Services, dir: string): Promise<string | Unreachable> {
+  const [first = "", ...rest] = dir.split(mark);
+  let at = first || "/";
+  for (const further of rest) {
+    const around = await facts.repository(at);
+    if ("unreachable" in around) return around;
+    at = posix.join(around.gitDir === null ? at : around.worktree, further);
+  }
+  return at;
+}
+
+/** The same without I/O: a folder, and the command's directory below the top of the worktree around it. */
+function splitAtTop(dir: string): { readonly from: string; readonly below: string | null } {
+  const [first = "", ...rest] = dir.split(mark);
+  return { from: first || "/", below: rest.at(-1)?.replace(/^\//, "") ?? null };
+}
+
+// Resolves names that git does not have: git's configuration says which command an alias stands for.
+
+/** A command. If its alias could not be resolved, `unknown` says why, and the command may do anything. */
+type ResolvedCommand = GuardedCommand & { readonly unknown?: string };
+
+/** The commands that the aliases stand for, in order. An alias may lead to further ones. */
+export async function aliasedBy(
+  services: Services,
+  { aliases, cwd }: Pick<ActionOf<"guard">, "aliases" | "cwd">,
+): Promise<readonly ResolvedCommand[]> {
+  const all: ResolvedCommand[] = [];
+  const left = [...aliases];
+  for (let n = 0; n < limits.guardedCommandsMax; n += 1) {
+    const next = left.shift();
+    if (next === undefined) break;
+    const { name, dir, isBelow, gitDir, workTree } = next;
+    const text = await textOf(
+      services,
+      { name, dir: isBelow ? null : dir, gitDir: dir === null ? null : gitDir },
+      cwd,
+    );
+    if (typeof text === "string") {
+      all.push(...next.commandsOf(text));
+      left.unshift(...(next.aliasesOf?.(text) ?? []));
+    } else if (text !== null) {
+      const where = { dir, ...(isBelow ? { isBelow } : {}), gitDir, workTree };
+      all.push({ ...anything(name), ...where, unknown: text.unreachable });
+    }
+  }
+  return all;
+}
+
+/** What a shell line does that a role may forbid, with what its aliases do. An alias that could not be resolved passes. */
+export async function usesWithAliases(
+  services: Services,
+  asked: ShellUses,
+  cwd: string,
+): Promise<ShellUse[]> {
+  const all = [...asked.uses];
+  const left = [...asked.aliases];
+  for (let n = 0; n < limits.roleProgramsMax; n += 1) {
+    const next = left.shift();
+    if (next === undefined) break;
+    const text = await textOf(services, next, cwd);
+    if (typeof text !== "string") continue;
+    const found = next.usesOf(text);
+    all.push(...found.uses);
+    left.unshift(...found.aliases);
+  }
+  return all;
+}
+
+/** Returns the text of an alias; null: git's configuration has none. */
+async function textOf(
+  services: Services,
+  { name, dir, gitDir }: Pick<AliasedUse, "name" | "dir" | "gitDir">,
+  cwd: string,
+): Promise<string | null | Unreachable> {
+  const { facts } = services;
+  // If the directory is not known, the configuration of the line's directory may be the one that counts.
+  const from = dir === null ? cwd : await withTops(services, dir);
+  if (typeof from !== "string") return from;
+  // Starting a child on a mount that hangs would block the whole daemon.
+  const here = await facts.path("/", from);
+  if ("unreachable" in here) return here;
+  const git = gitDir === null ? null : await withTops(services, gitDir);
+  return git === null || typeof git === "string" ? facts.alias(name, from, git) : git;
+}
+
+/** The command for an alias that could not be resolved: it may reach anything. */
+function anything(name: string): Omit<GuardedCommand, "dir" | "isBelow" | "gitDir" | "workTree"> {
+  return { name: `git ${name}`, reach: "tree", commits: true, paths: null, untracked: true };
+}
+
+// Finds the live sessions of others whose worktree a command removes or moves: their folder is gone under them, even if
+// all their work is committed.
+
+/** The ids of others' live sessions that work in this worktree or in a repository below it, the oldest of each first. */
+function foreignSessionsIn(
+  { engine }: Pick<HookServices, "engine">,
+  { actor }: Lineage,
+  worktree: string,
+): readonly string[] {
+  const { worktrees, live } = engine.state.sessions;
+  const inside = [...worktrees].filter(([at]) => at === worktree || at.startsWith(`${worktree}/`));
+  const ids = inside.flatMap(([, keys]) => [...keys].map(idOfKey));
+  return ids.filter(id => id !== actor.session && live.get(id)?.lostAt === null);
+}
+
+/** What the commands displace. */
+export function displacedCandidates(
+  services: HookServices,
+  me: Lineage,
+  placed: readonly Placed[],
+): readonly Candidate[] {
+  const known = knownWorktrees(services.engine.state);
+  return placed.flatMap(({ n, command, place, base, isSupposed }) => {
+    const { displaces, elsewhere } = command;
+    const { worktree } = place;
+    // Git displaces neither a folder within a worktree nor a repository's first worktree.
+    if (displaces === undefined || base !== "" || known.get(worktree) === worktree) return [];
+    const ids = foreignSessionsIn(services, me, worktree);
+    if (ids.length === 0) return [];
+    const shown = ids.slice(0, limits.guardFilesMax);
+    const finding: GuardFinding = {
+      command: n,
+      verdict: isSupposed || elsewhere === null ? "tell_first" : "deny",
+      foreign: [],
+      own: [],
+      sessions: shown.flatMap(id => sessionOf(services, id)),
+      more: ids.length - shown.length,
+      worktree,
+      ...(isSupposed || elsewhere === null ? { isSupposed: true } : {}),
+    };
+    const versions = ids.map(id => [[n, command.name, worktree, id].join(" "), ""] as const);
+    return [{ finding, versions: async () => new Map(versions) }];
+  });
+}
+
+function sessionOf(services: HookServices, id: string): readonly ForeignSession[] {
+  const session = services.engine.state.sessions.live.get(id);
+  if (session === undefined) return [];
+  const actor = { session: id, agent: null, incarnation: 0 };
+  return [{ who: nameOf(services, actor), doing: taskOf(services, actor), worktree: session.worktree }];
+}
+
+// The paths that a guarded command names, as paths of this machine.
+
+/** The command with the top of a worktree in place of each `topFolder` in its paths. */
+async function withTopPaths(services: Services, given: ResolvedCommand): Promise<ResolvedCommand> {
+  const tops = new Map<string, string>();
+  for (const path of topPaths(given)) {
+    const found = await withTops(services, path);
+    if (typeof found !== "string") return { ...withoutTopPaths(given), unknown: found.unreachable };
+    tops.set(path, found);
+  }
+  if (tops.size === 0) return given;
+  const { paths, over, gitDir, workTree } = given;
+  const named = (path: string) => tops.get(path) ?? path;
+  return {
+    ...given,
+    gitDir: gitDir && named(gitDir),
+    workTree: workTree && named(workTree),
+    paths: paths?.map(named) ?? null,
+    ...(over === undefined ? {} : { over: over.map(named) }),
+  };
+}
+
+/**
+ * The command with what its absolute paths lead to through symbolic links, if they are not below `top`, the top of its
+ * worktree, as they stand. A pattern that may lead there counts as any path.
+ */
+async function withRealPaths(
+  { facts }: Services,
+  command: GuardedCommand,
+  top: string,
+): Promise<GuardedCommand> {
+  const { paths } = command;
+  const isBelow = (path: string) => `${posix.normalize(path)}/`.startsWith(`${top}/`);
+  const away = (paths ?? []).filter(path => posix.isAbsolute(path) && !isBelow(path));
+  const real: string[] = [];
+  for (const path of away) {
+    const pattern = path.search(/[*?[\\]/);
+    const fixed = pattern === -1 ? path : path.slice(0, path.lastIndexOf("/", pattern) + 1);
+    const fact = await facts.path("/", fixed);
+    if ("unreachable" in fact || (fixed !== path && !isBelow(fact.real))) return { ...command, paths: null };
+    real.push(posix.join(fact.real, path.slice(fixed.length)));
+  }
+  return paths === null || away.length === 0 ? command : { ...command, paths: [...paths, ...real] };
+}
+
+/** The same as `withTopPaths` without I/O: a path below the top of a worktree counts as any path. */
+function withoutTopPaths(given: ResolvedCommand): ResolvedCommand {
+  const open = new Set(topPaths(given));
+  if (open.size === 0) return given;
+  const { paths, gitDir, workTree } = given;
+  const known = (path: string | null) => (path === null || open.has(path) ? null : path);
+  const isAny = paths?.some(path => open.has(path)) ?? true;
+  return { ...given, paths: isAny ? null : paths, gitDir: known(gitDir), workTree: known(workTree) };
+}
+
+function topPaths({ paths, over = [], gitDir, workTree }: ResolvedCommand): readonly string[] {
+  return [...(paths ?? []), ...over, gitDir ?? "", workTree ?? ""].filter(path => path.includes(topFolder));
+}
+
+// What the guard does if it could not check. A busy machine, a lack of descriptors or a mount that hangs may keep it
+// from where a command works, or from git's status. The recorded writes of others are known all the same.
+
+/** Refusals of an index that no other writer causes. The command will run, so the guard checks it without the lock. */
+export const withoutIndex: ReadonlySet<Code> = new Set<Code>([
+  "store_full",
+  "too_many_locks",
+  "too_many_sessions",
+  "unknown_session",
+  "session_ended",
+  "internal_error",
+]);
+
+/** A worktree in which a command may work. */
+interface Supposed {
+  readonly place: GitPlace;
+  /** Where its paths begin, relative to the worktree. */
+  readonly base: string;
+}
+
+/**
+ * The worktrees in which a command of `session` in `dir` may work, without I/O: those around `dir` in which a session
+ * works or has uncommitted work. The session's own is among them if `dir` lies below its working directory.
+ */
+export function supposedPlaces(
+  { engine }: Services,
+  session: string,
+  dir: string,
+  { gitDir, workTree }: Pick<GuardedCommand, "gitDir" | "workTree">,
+): readonly Supposed[] {
+  const { live, worktrees } = engine.state.sessions;
+  const { byWorktree } = engine.state.writes;
+  const found = new Map<string, string>();
+  for (const from of new Set([dir, resolve(dir, workTree ?? "."), dirname(resolve(dir, gitDir ?? ".git"))])) {
+    for (const top of [from, ...above(from)]) {
+      if (!byWorktree.has(top) && !worktrees.has(top)) continue;
+      // Outside of its worktree git begins at the top.
+      found.set(top, dir === top || dir.startsWith(`${top}/`) ? relative(top, dir) : "");
+      break;
+    }
+  }
+  const own = live.get(session);
+  if (own !== undefined && found.size === 0 && (dir === own.cwd || dir.startsWith(`${own.cwd}/`)))
+    found.set(own.worktree, "");
+  return [...found].map(([worktree, base]) => ({
+    place: { worktree, gitDir: join(worktree, ".git") },
+    base,
+  }));
+}
+
+function above(path: string): string[] {
+  const up = dirname(path);
+  return up === path ? [] : [up, ...above(up)];
+}
+
+/** Resolves as `work` does, or with `late()` after `ms` milliseconds. */
+export function inTime<T>(work: Promise<T>, ms: number, late: () => T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<T>(resolve => {
+    timer = setTimeout(() => setImmediate(() => resolve(late())), ms);
+  });
+  return Promise.race([work, over]).finally(() => clearTimeout(timer));
+}
 
 type Guard = ActionOf<"guard">;
 type Spot = Pick<Placed, "place" | "base" | "blind" | "isSupposed">;

@@ -13,17 +13,16 @@ import type { Lineage } from "../../core/tables/naming.ts";
 import { type StashEntry, stashesOf, stashKey } from "../../core/tables/uncommitted.ts";
 import { isOwnStash } from "../../core/work/losses.ts";
 import type { Unreachable } from "../../facts/filesystem.ts";
+import type { ListedStash, StashList } from "../../facts/git/commits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
-import type { ListedStash, StashList } from "../../facts/git/stash-list.ts";
-import type { Services } from "../../services.ts";
-import { nameOf } from "../../views/sessions-and-locks.ts";
-import { stateAfter } from "../../worktree/line-effects.ts";
+import type { Services } from "../../options.ts";
+import { nameOf } from "../../views/sessions.ts";
+import { entriesTaken, stateAfter } from "../../worktree/line-effects.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
-import { entriesTaken } from "../../worktree/stash-effects.ts";
 import { bounded, worksIn } from "../../worktree/uncommitted.ts";
 import type { ActionOf } from "../action.ts";
 import type { Candidate, Placed } from "./findings.ts";
-import type { StashBefore } from "./stash-lines.ts";
+import type { StashBefore } from "./memory.ts";
 
 type Guard = ActionOf<"guard">;
 

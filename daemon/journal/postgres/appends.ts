@@ -6,9 +6,8 @@
  * with the same origins, of which the log takes each once: so it settles what became of the first.
  */
 import type { Entry, Proposal } from "../../core/tables/entries.ts";
-import { brokenFailure, tooLargeFailure } from "../failures.ts";
-import { closedFailure } from "../format/batches.ts";
 import type { ProposeFailure } from "../journal.ts";
+import { brokenFailure, closedFailure, tooLargeFailure } from "../journal.ts";
 import type { StoreBounds } from "./bounds.ts";
 import type { Connection } from "./connection.ts";
 import { type Meaning, meaningOf } from "./errors.ts";

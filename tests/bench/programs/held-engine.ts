@@ -7,7 +7,7 @@ import type { FileRef } from "../../../daemon/core/frame/actors.ts";
 import type { Command, Reply } from "../../../daemon/core/tables/entries.ts";
 import { systemClock } from "../../../daemon/engine/clock.ts";
 import { Engine } from "../../../daemon/engine/engine.ts";
-import { lockCommand } from "../../../daemon/sessions/commands.ts";
+import { lockCommand } from "../../../daemon/sessions/proposals.ts";
 import { MemoryJournal } from "../../journal/memory-journal.ts";
 import { sessionId } from "../wire-words.ts";
 

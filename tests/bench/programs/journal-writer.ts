@@ -6,7 +6,7 @@ import type { Command } from "../../../daemon/core/tables/entries.ts";
 import { systemClock } from "../../../daemon/engine/clock.ts";
 import { Engine } from "../../../daemon/engine/engine.ts";
 import { FileJournal } from "../../../daemon/journal/file-journal.ts";
-import { lockCommand } from "../../../daemon/sessions/commands.ts";
+import { lockCommand } from "../../../daemon/sessions/proposals.ts";
 import { sessionId } from "../wire-words.ts";
 
 const [, , dir = "", count] = process.argv;

@@ -2,7 +2,7 @@
 import type { Anchor } from "../../../daemon/core/frame/actors.ts";
 import type { State } from "../../../daemon/core/state.ts";
 import type { Command } from "../../../daemon/core/tables/entries.ts";
-import type { LifeQuestion, LifeSigns } from "../../../daemon/facts/life-signs.ts";
+import type { LifeQuestion, LifeSigns } from "../../../daemon/facts/processes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SimulatedClock } from "../host.ts";
 import type { Random } from "../random.ts";

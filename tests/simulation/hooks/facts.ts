@@ -4,7 +4,7 @@ import type { Anchor } from "../../../daemon/core/frame/actors.ts";
 import type { Clock } from "../../../daemon/engine/clock.ts";
 import type { Facts } from "../../../daemon/facts/facts.ts";
 import type { BudgetedFs } from "../../../daemon/facts/filesystem.ts";
-import type { LifeQuestion, LifeSigns } from "../../../daemon/facts/life-signs.ts";
+import type { LifeQuestion, LifeSigns } from "../../../daemon/facts/processes.ts";
 
 /** What the agent client shows of itself outside its events. */
 export interface Shown {

@@ -1,0 +1,448 @@
+/** Locks for hooks: one request per tool use, however many of its hooks wait. */
+
+import type { HookAction, HookOutcome } from "../../../hooks/seam/slices.ts";
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { isResource } from "../../../protocol/names.ts";
+import type { Actor, FileRef } from "../../core/frame/actors.ts";
+import {
+  type Ask,
+  firstBlocker,
+  type HeldAgainst,
+  heldAgainst,
+  isOfAncestor,
+  lentBy,
+  type Requester,
+  waitersOver,
+} from "../../core/locks/blockers.ts";
+import { loansOf } from "../../core/locks/inherit.ts";
+import type { State } from "../../core/state.ts";
+import type { Hold } from "../../core/tables/base-state.ts";
+import type { Command, Granted, Reply, Step } from "../../core/tables/entries.ts";
+import { actorRow, pathOf } from "../../core/tables/naming.ts";
+import type { Services } from "../../options.ts";
+import type { Call } from "../../server/call.ts";
+import { lockCommand } from "../../sessions/proposals.ts";
+import { nameOf } from "../../views/sessions.ts";
+import type { Baselines, Writer, Writers, Writing } from "../../worktree/writers.ts";
+
+// Who keeps a lock until its work is done.
+
+interface Keeper extends Pick<Hold, "actor" | "since" | "first"> {
+  readonly stays: "kept";
+}
+
+/**
+ * The actor that locked the file until its work is done: its holder, or who lent it to the holder; null: there is none, as
+ * of a resource, whose lock has a lease.
+ */
+export function keptBy(hold: Hold): Keeper | null {
+  const holds = hold.kind === "explicit" ? [hold, ...loansOf(hold)] : loansOf(hold);
+  const kept = holds.find(({ bound }) => bound === null);
+  return kept === undefined || isResource(hold.lexical)
+    ? null
+    : { actor: kept.actor, since: kept.since, first: kept.first, stays: "kept" };
+}
+
+/**
+ * The same; null also if `asker` need not wait for that: it lent the lock itself, to an agent of its own whose turn will
+ * end, or works for the holder, whose write passes the lock on when it ends.
+ */
+export function keeperOf(hold: Hold, asker: Requester): Keeper | null {
+  return lentBy(hold, asker.actor) || isOfAncestor(hold, asker) ? null : keptBy(hold);
+}
+
+/**
+ * The first lock over one of the files that another actor keeps until its work is done: nobody knows when, so an edit does
+ * not wait for it. It waits for a lock that a running command holds. Other locks may block the request besides: the
+ * keeper's own edit of a file in a directory that it keeps.
+ */
+export function keptAgainst({ locks }: Pick<State, "locks">, ask: Ask): HeldAgainst | null {
+  for (const held of heldAgainst(locks, ask)) if (keeperOf(held.hold, ask) !== null) return held;
+  return null;
+}
+
+/** Returns the refusal of a request that does not wait for what another actor keeps until its work is done; null: nobody does. */
+export function refuseKept(state: State, ask: Ask): Refusal | null {
+  const held = keptAgainst(state, ask);
+  const keeper = held === null ? null : keeperOf(held.hold, ask);
+  if (held === null || keeper === null) return null;
+  const { hold, file } = held;
+  const { id, name, agent } = actorRow(state, keeper.actor);
+  const error = `${name} has locked ${pathOf(hold)} until its work is done; ask it to release that, or ask without unlessKept to wait`;
+  return refuse("lock_held", error, {
+    file: file.file,
+    path: pathOf(file),
+    use: keeper.stays,
+    held: pathOf(hold),
+    ...(hold.dir ? { dir: true } : {}),
+    locked_by: id,
+    locked_by_name: name,
+    locked_by_agent: agent,
+    locked_ago: Math.floor((state.t - keeper.since) / 1000),
+    queued: false,
+  });
+}
+
+export type LockAction = Extract<HookAction, { do: "lock" }>;
+
+/** The services that a hook's lock needs. */
+interface LockServices extends Services {
+  readonly baselines: Baselines;
+  readonly writers: Writers;
+  readonly observes: boolean;
+}
+
+/** The fields of a hook's action that make a lock request. */
+type HookAsk = Pick<
+  LockAction,
+  "session" | "agent" | "toolUseId" | "waitMs" | "promptId" | "ancestors" | "cwd" | "untoldMs" | "beside"
+> & {
+  /** All of them are granted, or none. */
+  readonly files: readonly FileRef[];
+  /** The lock yields when it was untouched this long; 0: as soon as no write is in flight. */
+  readonly yieldMs: number;
+  /** Keys of the files of which a change would be lost: of several that changed, one of these tells. */
+  readonly overwritten?: ReadonlySet<string | undefined>;
+};
+
+interface Waited {
+  readonly reply: Reply;
+  readonly waitedMs: number;
+  /** The holder when the wait began; null if there was no wait. */
+  readonly before: string | null;
+  /** What happened to the files between the start of the wait and the answer. */
+  readonly change: Promise<Change>;
+  /** Every client that waited is gone: the daemon decided nothing, and no client reads an answer. */
+  readonly isAbandoned: boolean;
+}
+
+type Change = Pick<Extract<HookOutcome, { did: "lock"; ok: true }>, "changedWhileWaiting" | "changedBy"> & {
+  /** The first file that changed. */
+  readonly changedFile: string | null;
+};
+
+const unchanged = { changedWhileWaiting: false, changedBy: null, changedFile: null } as const;
+
+/** The start of a wait. */
+interface Parked {
+  readonly blocker: Actor | null;
+  readonly files: readonly ParkedFile[];
+}
+
+interface ParkedFile {
+  readonly file: FileRef;
+  /** Its last reported write, and its latest write without a report. */
+  readonly wrote: Writer | null;
+  readonly writing: Writing | null;
+  /**
+   * Its stamps at that time, as far as known. If the blocker was writing it then, its stamp from before that write is
+   * among them.
+   */
+  readonly stamps: Promise<readonly (string | null)[]>;
+}
+
+/** One tool use's lock and the hooks that wait for it. */
+interface PendingEditLock {
+  readonly waited: Promise<Waited>;
+  readonly calls: Set<Call>;
+  joined: number;
+  unheard: number;
+  isParked: boolean;
+  isDecided: boolean;
+  /** Called when no client waits for the lock any more. */
+  readonly abandon: () => void;
+  /** Called when somebody keeps what is waited for, until nobody knows when. */
+  readonly giveUp: () => void;
+  /** Called when no client received the grant. */
+  readonly undo: () => void;
+}
+
+/**
+ * The locks that hooks ask for.
+ *
+ * Invariants: a tool use has one request at a time. Its decision holds for all its hooks as long as the granted lock
+ * does. A request that was given up, or whose grant was undone because no hook received it, is forgotten at once. The
+ * next hook then asks anew.
+ */
+export class HookLocks {
+  readonly #asked = new Map<string, PendingEditLock>();
+  /** Requests that wait in the core's queues, by the numbers of their proposals. */
+  readonly #queued = new Map<number, PendingEditLock>();
+  /** When each request was decided, by key; the oldest first. */
+  readonly #decided = new Map<string, number>();
+
+  /**
+   * Asks for the lock, or joins the request of the same tool use (for example if hooks are installed twice). Each
+   * client is told at once that it waits. When the last of them is gone, the request is given up. `isFirst`: this is the
+   * hook for which the trail has its line.
+   */
+  ask(
+    services: LockServices,
+    call: Call,
+    action: HookAsk,
+    actor: Actor,
+  ): {
+    readonly waited: Promise<Waited>;
+    readonly delivered: (ok: boolean) => void;
+    readonly isFirst: boolean;
+  } {
+    const now = services.clock.now();
+    this.#forget(now);
+    const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
+    const asked = this.#asked.get(key) ?? this.#begin(services, call, action, actor, key, now);
+    join(asked, call);
+    const isFirst = asked.joined === 1;
+    return { waited: asked.waited, delivered: ok => settleDelivery(asked, ok), isFirst };
+  }
+
+  /** Gives up the requests that wait for what this step locked until its holder's work is done. */
+  locked(
+    state: Pick<State, "locks">,
+    command: Command,
+    { reply, answers }: Pick<Step, "reply" | "answers">,
+  ): void {
+    if (this.#queued.size === 0) return;
+    if (command.type === "lock_request" && reply?.ok === true) this.#granted(state, command);
+    // Whatever the command was, it may have freed what somebody waited to keep.
+    for (const { grant } of answers) if (grant !== null) this.#granted(state, grant);
+  }
+
+  #granted(state: Pick<State, "locks">, { files, kind, bound }: Granted): void {
+    if (kind !== "explicit" || bound !== null) return;
+    for (const file of files) {
+      for (const waiter of waitersOver(state.locks, file)) {
+        const asked = waiter.origin === null ? undefined : this.#queued.get(waiter.origin.n);
+        if (asked !== undefined && keptAgainst(state, waiter) !== null) asked.giveUp();
+      }
+    }
+  }
+
+  #begin(
+    services: LockServices,
+    call: Call,
+    asks: HookAsk,
+    actor: Actor,
+    key: string,
+    began: number,
+  ): PendingEditLock {
+    const mayWait = call.connection.hasRoomToWait && !services.observes;
+    const action = mayWait ? asks : { ...asks, waitMs: 0 };
+    const { engine, clock } = services;
+    const calls = new Set<Call>();
+    let before: string | null = null;
+    let parked: Parked | null = null;
+    let n = 0;
+    let settle: (waited: Waited) => void = () => {};
+    const waited = new Promise<Waited>(resolve => {
+      settle = resolve;
+    });
+    const refused = (reply: Reply, isAbandoned: boolean) =>
+      settle({
+        reply,
+        waitedMs: clock.now() - began,
+        before,
+        change: Promise.resolve(unchanged),
+        isAbandoned,
+      });
+    const asked: PendingEditLock = {
+      waited,
+      calls,
+      joined: 0,
+      unheard: 0,
+      isParked: false,
+      isDecided: false,
+      abandon: () => {
+        this.#queued.delete(n);
+        this.#drop(key, asked);
+        engine.abandon(n);
+        refused(refuse("lock_given_up", "the connection closed"), true);
+      },
+      giveUp: () => {
+        asked.isDecided = true;
+        this.#decide(n, key, asked, clock.now());
+        engine.abandon(n);
+        // Once it has left the queue: the refusal tells who else waits.
+        const reply = refuse("lock_held", "its holder locked it until its work is done");
+        void engine.read(() => refused(reply, false));
+      },
+      undo: () => {
+        this.#drop(key, asked);
+        engine.undelivered(n, { actor, files: action.files });
+      },
+    };
+    this.#asked.set(key, asked);
+    n = engine.submit(commandOf(services, action, actor), {
+      answer: reply => {
+        const now = clock.now();
+        asked.isDecided = true;
+        this.#decide(n, key, asked, now);
+        const change =
+          reply.ok && parked !== null
+            ? changeSince(services, parked, action, actor)
+            : Promise.resolve(unchanged);
+        settle({ reply, waitedMs: now - began, before, change, isAbandoned: false });
+      },
+      parked: () => {
+        asked.isParked = true;
+        this.#queued.set(n, asked);
+        const { locks, seq } = engine.state;
+        const ask = { actor, files: action.files, ticket: seq, ancestors: action.ancestors };
+        const blocker = firstBlocker(locks, ask);
+        before = blocker === null ? null : nameOf(services, blocker.actor);
+        parked = {
+          blocker: blocker?.actor ?? null,
+          files: action.files.map(file => {
+            // Of a directory's lock nobody knows which file below it is written.
+            const held = blocker?.by === "hold" && blocker.hold.dir ? blocker.hold : undefined;
+            const { flights = [] } = locks.holds.get(file.key) ?? held ?? {};
+            const stamps = stampsOf(services, file, flights.length > 0);
+            const { writers } = services;
+            return { file, wrote: writers.last(file.key), writing: writers.unreported(file.key), stamps };
+          }),
+        };
+        if (calls.size === 0) asked.abandon();
+        // Locked since the request was made.
+        else if (keptAgainst(engine.state, ask) !== null) asked.giveUp();
+        for (const call of calls) wait(call);
+      },
+    });
+    return asked;
+  }
+
+  #forget(now: number): void {
+    for (const [key, decidedAt] of this.#decided) {
+      if (decidedAt + limits.decidedMs > now) break;
+      this.#decided.delete(key);
+      this.#asked.delete(key);
+    }
+  }
+
+  #decide(n: number, key: string, asked: PendingEditLock, now: number): void {
+    this.#queued.delete(n);
+    // The decision is kept; the clients' connections, which are many in a busy time, are not.
+    asked.calls.clear();
+    if (this.#asked.get(key) === asked) this.#decided.set(key, now);
+  }
+
+  #drop(key: string, asked: PendingEditLock): void {
+    if (this.#asked.get(key) !== asked) return;
+    this.#asked.delete(key);
+    this.#decided.delete(key);
+  }
+}
+
+function join(asked: PendingEditLock, call: Call): void {
+  const { connection } = call;
+  asked.joined += 1;
+  if (asked.isDecided) return;
+  asked.calls.add(call);
+  const untie = connection.tie(() => {
+    asked.calls.delete(call);
+    // An undecided request may still be granted; the reply's handler then undoes the grant.
+    if (asked.isParked && !asked.isDecided && asked.calls.size === 0) asked.abandon();
+  });
+  asked.waited.then(untie);
+  if (asked.isParked && asked.calls.has(call)) wait(call);
+}
+
+/** Tells the client that its hook waits. The connection's other requests are answered meanwhile. */
+function wait(call: Call): void {
+  call.park();
+  call.connection.push("\n");
+}
+
+/** Undoes a grant that reached none of the hooks. */
+function settleDelivery(asked: PendingEditLock, ok: boolean): void {
+  if (ok) return;
+  asked.unheard += 1;
+  if (asked.unheard === asked.joined) asked.undo();
+}
+
+function commandOf(services: LockServices, action: HookAsk, actor: Actor) {
+  const { waitMs, promptId: prompt, toolUseId: flight, ancestors, files, yieldMs } = action;
+  const { hookQueueDepth: depth, placeMs } = limits;
+  const { untoldMs, beside } = action;
+  const turn = { kind: "turn" as const, waitMs, depth, placeMs, prompt, flight, yieldMs, ancestors };
+  const terms = {
+    ...(untoldMs === undefined ? {} : { untoldMs }),
+    ...(beside === undefined ? {} : { beside }),
+  };
+  return lockCommand(
+    services,
+    { actor, files, single: files.length === 1, ...turn, ...terms },
+    action.cwd,
+    undefined,
+  );
+}
+
+/**
+ * The file's stamps when a wait begins. While the holder writes the file, it is unknown whether its content has changed
+ * already, so the stamp from before that write counts as well.
+ */
+async function stampsOf(
+  { facts, baselines }: LockServices,
+  file: FileRef,
+  isWriting: boolean,
+): Promise<readonly (string | null)[]> {
+  const before = isWriting ? baselines.seen(file.key) : undefined;
+  const now = facts.stampedNow(file.lexical, pathOf(file)) ?? (await facts.stamped(pathOf(file)));
+  return [before, now?.stamp].filter(stamp => stamp !== undefined);
+}
+
+/** Whether a file changed since the wait began, and who changed it, as far as that is known. */
+async function changeSince(
+  services: LockServices,
+  parked: Parked,
+  { overwritten }: Pick<HookAsk, "overwritten">,
+  actor: Actor,
+): Promise<Change> {
+  let told: Change | null = null;
+  for (const file of parked.files) {
+    const change = await changeOf(services, parked.blocker, file, actor);
+    if (change.changedWhileWaiting && overwritten?.has(file.file.key)) return change;
+    if (told === null || (change.changedWhileWaiting && !told.changedWhileWaiting)) told = change;
+  }
+  return told ?? unchanged;
+}
+
+async function changeOf(
+  { facts, writers }: LockServices,
+  blocker: Actor | null,
+  { file, wrote, writing, stamps }: ParkedFile,
+  actor: Actor,
+): Promise<Change> {
+  // Two events may have one time, so the write itself tells whether it was reported before.
+  const last = writers.last(file.key);
+  const reported = last === wrote ? null : last;
+  // This write's end was not reported: the report may come after the end of the turn that released the file.
+  const unreported = writers.unreported(file.key);
+  const isIts = (one: Actor | null) =>
+    unreported !== null && unreported.session === one?.session && unreported.agent === one.agent;
+  const isKnown = unreported !== null && !isIts(actor) && (unreported !== writing || isIts(blocker));
+  const writer = reported ?? (isKnown ? { name: unreported.name, lines: null } : null);
+  const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
+  const now = facts.stampedNow(file.lexical, pathOf(file)) ?? (await facts.stamped(pathOf(file)));
+  const were = await stamps;
+  // A file that cannot be read does not count as changed.
+  const changedWhileWaiting = now !== null && were.some(stamp => stamp !== now.stamp);
+  return { changedWhileWaiting, changedBy, changedFile: changedWhileWaiting ? pathOf(file) : null };
+}
+
+function keysOf({ files }: HookAsk): string[] {
+  return files.map(file => file.key);
+}
+
+// What one event's tool was granted, until it is known whether the tool runs. A shell line has several actions: the first may
+// give it its files, and a later one may stop it. Then the trail has one denial, and no edit or command that was let through.
+
+/** Writes the trail's line of a grant; `runs`: whether its tool does. */
+type Note = (runs: boolean) => void;
+
+/** The lines that wait. A plain list: nearly no tool has one. */
+export type Grants = Note[];
+
+/** Writes the lines. Who stops a tool does so before it releases what the tool was granted: the trail tells both in order. */
+export function settleGrants(grants: Grants, runs: boolean): void {
+  for (const note of grants.splice(0)) note(runs);
+}

@@ -1,0 +1,304 @@
+/** The action of an edit: it locks the edit's file. */
+
+import { isAbsolute, relative } from "node:path";
+import type { UncheckedWrite } from "../../../hooks/seam/actions.ts";
+import type { MergeNote, UnseenChange } from "../../../hooks/seam/outcomes.ts";
+import type { HookOutcome } from "../../../hooks/seam/slices.ts";
+import type { Refusal } from "../../../protocol/codes.ts";
+import { duration } from "../../../protocol/text.ts";
+import type { Actor, FileRef } from "../../core/frame/actors.ts";
+import type { Writer } from "../../core/tables/base-state.ts";
+import { actorRow, pathOf } from "../../core/tables/naming.ts";
+import { isRefusal } from "../../server/call.ts";
+import { signOfLife } from "../../sessions/proposals.ts";
+import { decidedBy, noteIgnored, noteLock } from "../../trail/decisions.ts";
+import {
+  type ActionOf,
+  actorOfAction,
+  ancestorsOf,
+  contested,
+  type Run,
+  refused,
+  toolOf,
+} from "../action.ts";
+import type { HookServices } from "../hook-services.ts";
+import { wouldWait } from "../plan-filters.ts";
+import { grantVerdict, refusalVerdict, stops } from "../verdict.ts";
+import { keptAgainst, type LockAction } from "./edit-lock.ts";
+
+// Finds a change that an edit would undo because its agent does not know of it. Only where the client does not look itself: an
+// edit of another client costs nothing here, and one of a file that nobody else wrote a look into the state.
+
+/** What is known of such an edit when it has its lock. */
+interface Locked {
+  readonly files: readonly FileRef[];
+  /** Keys of the files that it replaces or deletes. */
+  readonly whole: ReadonlySet<string | undefined>;
+  /** The file of whose change during the wait its answer tells; null: there is none. */
+  readonly toldPath: string | null;
+  /** It is denied for that change. */
+  readonly isDenied: boolean;
+}
+
+/** Returns the first such change. Its actor counts as told when the answer is delivered, so the next try goes ahead. */
+async function unseenChange(
+  run: Run,
+  { readAtMs }: UncheckedWrite,
+  actor: Actor,
+  { files, whole, toldPath, isDenied }: Locked,
+): Promise<UnseenChange | null> {
+  const { services } = run;
+  const { engine, seenWrites, facts } = services;
+  let found: UnseenChange | null = null;
+  let named = files.find(file => pathOf(file) === toldPath);
+  for (const file of isDenied ? [] : files) {
+    // Also where nothing is unseen: the report of a write from before its lock may come after it.
+    if (!whole.has(file.key)) {
+      seenWrites.changesPart(engine.state, actor, file.key);
+      continue;
+    }
+    const last = seenWrites.unseen(engine.state, actor, file.key, readAtMs ?? null);
+    if (last === null) continue;
+    // Of a file that is gone there is nothing to lose.
+    if (found !== null || (await facts.stamped(pathOf(file)))?.stamp === null) continue;
+    found = changeBy(services, last, file);
+    named = file;
+  }
+  if (named !== undefined) noteTold(run, actor, named);
+  return found;
+}
+
+/** What stops an edit that has its lock: its file changed while it waited, or has a change that it would undo. */
+interface Stale {
+  readonly changedBy: { readonly name: string } | null;
+  readonly changedFile: string | null;
+  readonly unseen: UnseenChange | null;
+}
+
+/** Writes the line of such a denial. */
+function noteStale({ services, plan }: Run, actor: Actor, { changedBy, changedFile, unseen }: Stale): void {
+  const why =
+    unseen === null
+      ? `${changedBy?.name ?? "somebody"} changed it while the agent waited, and it would have been overwritten unread`
+      : `${unseen.name} changed it ${duration(unseen.agoMs)} ago, and as far as Kite knows the agent has not read that`;
+  const line = { ...decidedBy(services, actor), event: plan.event, type: toolOf(plan) };
+  const file = unseen?.file ?? changedFile;
+  services.recorder.note({ ...line, file, decision: "deny", rule: "stale", why });
+}
+
+/** The answer tells the actor of all that others wrote in the file until now. */
+function noteTold({ services, delivery }: Run, actor: Actor, { key }: FileRef): void {
+  const { engine, seenWrites } = services;
+  const { seq } = engine.state;
+  delivery.whenTold(heard => {
+    if (heard) seenWrites.noteTold(actor, key, seq);
+  });
+}
+
+function changeBy(
+  { writers, clock }: HookServices,
+  { actor, name, wallMs }: Writer,
+  file: FileRef,
+): UnseenChange {
+  const reported = writers.last(file.key);
+  const isIts = reported?.session === actor.session && reported.agent === actor.agent;
+  const lines = isIts ? reported.lines : null;
+  return { file: pathOf(file), name, lines, agoMs: Math.max(0, clock.wall() - wallMs) };
+}
+
+export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
+  const { services, call, plan } = run;
+  const actor = actorOfAction(run, asked);
+  const found = await lockable(run, asked);
+  if (isRefusal(found)) return refused("lock", found);
+  const { files, projectWaitMs, yieldMs, keys, ignored } = found;
+  const [first] = files;
+  if (first === undefined) {
+    for (const path of ignored) noteIgnored(services, plan.event, toolOf(plan), actor, path);
+    return { did: "ignored", ok: true };
+  }
+  const ancestors = await ancestorsOf(services, asked);
+  const longestMs = Math.min(asked.waitMs, projectWaitMs);
+  const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
+  const waitMs = keptAgainst(services.engine.state, wanted) === null ? longestMs : 0;
+  const overwritten = asked.overwrites.length === 0 ? none : keysOf(keys, asked.overwrites);
+  const action = { ...asked, waitMs, ancestors, overwritten };
+  if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
+  for (const file of files) services.presence.touched(action.session, pathOf(file), file.key);
+  const { waited, delivered, isFirst } = services.hookLocks.ask(
+    services,
+    call,
+    { ...action, files, yieldMs },
+    actor,
+  );
+  const { reply, waitedMs, before, change, isAbandoned } = await waited;
+  const isRefused = isRefusal(reply);
+  if (isAbandoned && isRefused) return refused("lock", reply);
+  const would = isRefused ? wouldWait(services, reply.code, waitMs) : {};
+  const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files, ...would };
+  const hasWaited = before !== null;
+  if (isRefused && isFirst) {
+    const runs = refusalVerdict(reply.code) === "allow";
+    noteLock(services, runs ? { ...locked, runs } : locked, reply, waitedMs, hasWaited);
+  }
+  const blocked = isRefused ? files.find(file => pathOf(file) === reply["path"]) : first;
+  if (!services.observes)
+    services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: action.promptId }, reply);
+  if (isRefused) {
+    const outcome = contested("lock", services, wanted, files, reply);
+    // It goes ahead, as a second writer.
+    if (services.observes && outcome.verdict === "deny")
+      for (const file of files) writeBegins(services, actor, file, action.toolUseId);
+    return { ...outcome, waitMs };
+  }
+  run.delivery.whenSettled(delivered);
+  const changed = await change;
+  const overwrites =
+    overwritten !== none &&
+    files.some(one => pathOf(one) === changed.changedFile && overwritten.has(one.key));
+  const { unchecked } = asked;
+  // The client of nearly every edit checks this itself.
+  const unseen =
+    unchecked === undefined
+      ? null
+      : await unseenChange(run, unchecked, actor, {
+          files,
+          whole: keysOf(keys, unchecked.whole),
+          toldPath: changed.changedFile,
+          isDenied: overwrites,
+        });
+  for (const file of files) void services.baselines.take(file);
+  const mergeRisks = takeRisks(run, actor.session);
+  const noted = { ...changed, unseen, mergeRisks };
+  const isStopped = stops(services, grantVerdict({ overwrites }, { ...noted, unkept: [] }));
+  const unkept = isStopped ? [] : await keepReplaced(services, files);
+  const verdict = grantVerdict({ overwrites }, { ...noted, unkept });
+  if (isFirst)
+    noteLock(services, isStopped ? { ...locked, runs: false } : locked, reply, waitedMs, hasWaited);
+  if (isFirst && verdict === "deny") noteStale(run, actor, { ...changed, unseen });
+  if (isStopped) {
+    // The answer will tell the agent to read the file again, so nothing is written now.
+    await services.engine.submitAndWait({
+      type: "flight_end",
+      actor,
+      flight: action.toolUseId,
+      wrote: false,
+    });
+  } else {
+    for (const path of ignored) noteIgnored(services, plan.event, toolOf(plan), actor, path);
+    for (const file of files) writeBegins(services, actor, file, action.toolUseId);
+  }
+  const granted = { ...reply, token: String(reply["token"]) };
+  return { did: "lock", ok: true, reply: granted, verdict, waitedMs, before, ...noted, unkept };
+}
+
+/**
+ * Keeps what granted writes of these files replace. Returns the paths of files with uncommitted work of which there is no copy
+ * after a short while. Where Kite only observes, nobody waits for that.
+ */
+export async function keepReplaced(
+  services: HookServices,
+  files: readonly FileRef[],
+): Promise<readonly string[]> {
+  const unkept: string[] = [];
+  for (const part of services.points.writesBegin) {
+    const keeping = part.writesBegin(services, files);
+    if (keeping !== undefined && !services.observes) unkept.push(...(await keeping));
+  }
+  return unkept;
+}
+
+/** The files of an edit that their projects do not ignore, each once, and the shortest of the times that these set. */
+interface Lockable {
+  readonly files: readonly FileRef[];
+  readonly projectWaitMs: number;
+  readonly yieldMs: number;
+  /** The paths of the others. */
+  readonly ignored: readonly string[];
+  /** The files' keys, by their names in the action. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+const none: ReadonlySet<string | undefined> = new Set();
+
+function keysOf(keys: Lockable["keys"], names: readonly string[]): ReadonlySet<string | undefined> {
+  return new Set(names.map(name => keys.get(name)));
+}
+
+async function lockable(run: Run, asked: LockAction): Promise<Lockable | Refusal> {
+  const files = new Map<string, FileRef>();
+  const keys = new Map<string, string>();
+  const ignored: string[] = [];
+  let [projectWaitMs, yieldMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (const name of [asked.file, ...(asked.moreFiles ?? [])]) {
+    const found = await run.scope.ruledFile({ session: asked.session, cwd: asked.cwd, file: name });
+    if (isRefusal(found)) return found;
+    const { file, rules } = found;
+    const path = pathOf(file);
+    if (rules.ignores(path)) {
+      ignored.push(path);
+      continue;
+    }
+    keys.set(name, file.key);
+    if (!files.has(file.key)) files.set(file.key, { ...file, file: nearName(asked.cwd, name) });
+    projectWaitMs = Math.min(projectWaitMs, rules.projectWaitMs);
+    yieldMs = Math.min(yieldMs, rules.yieldMs);
+  }
+  return { files: [...files.values()], ignored, projectWaitMs, yieldMs, keys };
+}
+
+/** The tool writes the file now, as far as anybody knows until its end is reported. */
+export function writeBegins(services: HookServices, actor: Actor, file: FileRef, flight: string): void {
+  const { session, agent } = actor;
+  const { name } = actorRow(services.engine.state, actor);
+  services.writers.began(file.key, { session, agent, name, at: services.clock.now(), flight });
+}
+
+/** Merge risks that the session was not told of. They count as told when the answer is delivered. */
+function takeRisks({ services, delivery }: Run, session: string): readonly MergeNote[] {
+  const { engine, riskNotes } = services;
+  if (!engine.state.risksOf.has(session) && !riskNotes.has(session)) return [];
+  return riskNotes.offer(engine.state, session, delivery, risks =>
+    engine.submitWithRetry({ type: "notes_told", session, agent: null, notes: [], risks }),
+  );
+}
+
+/** The file's name relative to `cwd` if it lies below `cwd`; else its name as it is. */
+function nearName(cwd: string, file: string): string {
+  const near = relative(cwd, file);
+  return isAbsolute(file) && near !== "" && !near.startsWith("..") ? near : file;
+}
+
+// The action that refuses a step which would write Kite's own files.
+
+type CheckAction = ActionOf<"check_own_files">;
+
+/** Returns null if none of the files is Kite's. A file that cannot be read in time counts by its path alone. */
+export async function checkOwnFiles(run: Run, asked: CheckAction): Promise<HookOutcome | null> {
+  const { services, scope } = run;
+  const { session, cwd, files } = asked;
+  await services.ownFiles.place(services);
+  for (const file of files) {
+    const found = await scope.ruledFile({ session, cwd, file });
+    const ref = isRefusal(found) ? { lexical: services.facts.lexical(cwd, file), key: null } : found.file;
+    const name = services.ownFiles.nameOf(ref);
+    if (name === null) continue;
+    noteRefusal(run, asked, ref.lexical);
+    return { did: "check_own_files", ok: true, verdict: "deny", name, path: ref.lexical };
+  }
+  return null;
+}
+
+function noteRefusal(run: Run, asked: CheckAction, file: string): void {
+  const { services, plan } = run;
+  if (!services.notedDecisions.isFirst(plan, `own ${file}`)) return;
+  const actor = actorOfAction(run, asked);
+  const line = { ...decidedBy(services, actor), event: plan.event, type: toolOf(plan), rule: "own_files" };
+  const { at, name } = line;
+  const code = "person_only";
+  const error = "it is Kite's own file: only a person changes it";
+  services.recorder.refused(
+    { at, type: plan.event, id: actor.session, name, file, code, error },
+    { ...line, file, decision: "deny", code, why: error },
+  );
+}

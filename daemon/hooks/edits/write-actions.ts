@@ -1,0 +1,267 @@
+/** Records writes: reported by a tool, or detected after a shell command. */
+
+import { dirname, relative } from "node:path";
+import type { HookOutcome } from "../../../hooks/seam/slices.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { type Actor, type FileRef, sameActor, type Written } from "../../core/frame/actors.ts";
+import { holdsOf } from "../../core/locks/release.ts";
+import type { State } from "../../core/state.ts";
+import { rowsOfActor } from "../../core/tables/locks.ts";
+import { pathOf, type Spelled } from "../../core/tables/naming.ts";
+import type { WriteNote } from "../../core/tables/uncommitted.ts";
+import { pathOfWork } from "../../core/work/dirty-files.ts";
+import { refs } from "../../facts/facts.ts";
+import { isRefusal } from "../../server/call.ts";
+import { noteWrite } from "../../trail/decisions.ts";
+import { nameOf } from "../../views/sessions.ts";
+import { lookAt, worksIn } from "../../worktree/uncommitted.ts";
+import { noteConflict } from "../../worktree/writers.ts";
+import {
+  type ActionOf,
+  actorOfAction,
+  ancestorsOf,
+  type EventRun,
+  isLive,
+  propose,
+  type Run,
+  rulesFor,
+  toolOf,
+} from "../action.ts";
+import { releaseIndexes } from "../guard/guard.ts";
+import { lineFlight, noteStashes } from "../guard/memory.ts";
+import { endLineEdits } from "../guard/plain-files.ts";
+import { noteReturned, tellTaken } from "../guard/taken-work.ts";
+import type { HookServices } from "../hook-services.ts";
+
+// Which files a shell command may have written, as far as it matters: those that the project's sessions lock or changed.
+
+/** Returns the keys of the files to check, at most `limits.shellFilesMax`. Never walks a directory. */
+export function watchedKeys(state: State, session: string): ReadonlySet<string> {
+  const project = state.sessions.live.get(session)?.project;
+  const keys = new Set<string>();
+  for (const files of [lockedFiles(state, project), dirtyFiles(state, project)]) {
+    for (const key of files) {
+      if (keys.size === limits.shellFilesMax) return keys;
+      keys.add(key);
+    }
+  }
+  return keys;
+}
+
+function* lockedFiles({ sessions, locks }: State, project: string | undefined): Generator<string, void> {
+  for (const [session, { rows }] of locks.actors.bySession) {
+    if (sessions.live.get(session)?.project !== project) continue;
+    for (const row of rows)
+      for (const key of row.holds) {
+        const hold = locks.holds.get(key);
+        if (hold !== undefined && !hold.dir && hold.yieldMs > 0) yield key;
+      }
+  }
+}
+
+/** Those of each worktree with the latest written first. */
+function* dirtyFiles({ writes }: State, project: string | undefined): Generator<string, void> {
+  for (const ofWorktree of writes.byWorktree.values()) {
+    const [first] = ofWorktree;
+    if (first !== undefined && writes.files.get(first)?.project === project) yield* [...ofWorktree].reverse();
+  }
+}
+
+export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): Promise<HookOutcome> {
+  const { services } = run;
+  const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines, sent: text = null } = action;
+  const actor = actorOfAction(run, action);
+  const found = file === null ? null : await refs(services, cwd, [file]);
+  const wallMs = services.clock.wall();
+  const write = { actor, tool: run.plan.tool, text, wallMs };
+  const isNamed = found !== null && !isRefusal(found);
+  // If the event names no file, or its path cannot be resolved now, the files locked for this write count.
+  const ended = isNamed ? found : found === null && !wrote ? [] : inFlight(services, actor, flight);
+  if (wrote)
+    for (const part of services.points.written)
+      for (const one of ended) part.written(services, { ...write, file: one });
+  if (!isLive(run, session)) return { did: "flight_end", ok: true };
+  const written: Written[] = [];
+  for (const one of ended) {
+    const rules = await rulesFor(services, session, one);
+    if (rules.ignores(pathOf(one))) return { did: "flight_end", ok: true };
+    // Before the write ends: until then no other actor changed the file. If another actor writes it by now, it did.
+    if (!isWritten(services, actor, one.key)) await services.baselines.take(one);
+    if (flight !== null) services.writers.ended(one.key, flight);
+    if (!wrote) continue;
+    const name = nameOf(services, actor);
+    const before = services.writers.since(one.key, services.clock.now() - limits.conflictMs);
+    services.writers.wrote(one.key, { session, agent, name, at: services.clock.now(), lines });
+    noteWrite(services, run.plan.event, toolOf(run.plan), actor, pathOf(one));
+    await noteConflict(services, actor, one, before, lines);
+    const known = await writtenAt(services, one, session);
+    if (known !== null) written.push(known);
+  }
+  const end = { type: "flight_end" as const, actor, flight, wrote };
+  if (written.length === 0) return propose(run, "flight_end", end);
+  const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
+  const noted: WriteNote = { files: written, by: "edit", ancestors, wallMs };
+  return propose(run, "flight_end", { ...end, noted });
+}
+
+/** Whether another actor is writing the file. */
+function isWritten({ engine }: HookServices, actor: Actor, key: string): boolean {
+  const hold = engine.state.locks.holds.get(key);
+  return hold !== undefined && hold.flights.length > 0 && !sameActor(hold.actor, actor);
+}
+
+/** The files that an actor locked for one write. */
+function inFlight(
+  { engine: { state } }: HookServices,
+  actor: Actor,
+  flight: string | null,
+): readonly FileRef[] {
+  if (flight === null) return [];
+  const holds = rowsOfActor(state.locks.actors, actor).flatMap(row => holdsOf(state, row));
+  return holds.filter(hold => hold.flights.includes(flight));
+}
+
+export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {
+  const { services } = run;
+  const { toolUseId, ranMs, program = null } = action;
+  services.toolUses.ended(toolUseId);
+  const actor = actorOfAction(run, action);
+  if (!isLive(run, action.session)) {
+    for (const part of services.points.lineEnded)
+      part.lineEnded(services, { actor, toolUseId, program, changed: [], wallMs: services.clock.wall() });
+    return { did: "shell_end", ok: true };
+  }
+  const line = services.runningGitCommands.ended(toolUseId);
+  const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
+  // The line still holds the index here, so the next line's commit does not count as its own.
+  const byGit = await tellTaken(services, actor, ancestors, line);
+  await noteStashes(services, services.stashLines, toolUseId);
+  await releaseIndexes(services, actor, toolUseId);
+  await lineEditsEnd(run, action);
+  const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
+  const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));
+  await noteShell(services, actor, ancestors, changed);
+  const returned = await noteReturned(services, actor, ancestors, line.settled);
+  const wallMs = services.clock.wall();
+  const ended = { actor, toolUseId, program, changed: [...changed, ...returned], wallMs };
+  for (const part of services.points.lineEnded) part.lineEnded(services, ended);
+  // A git command may have committed what was uncommitted.
+  for (const place of line.places)
+    await lookAt(
+      services,
+      place,
+      worksIn(services, place.worktree).map(w => w.file),
+    );
+  return { did: "shell_end", ok: true };
+}
+
+/** The files that the line changed in place count as its actor's edits. */
+async function lineEditsEnd(run: Run, action: ActionOf<"shell_end">): Promise<void> {
+  const { services } = run;
+  const actor = actorOfAction(run, action);
+  const { toolUseId, cwd } = action;
+  const edits = services.lineEdits.ended(toolUseId);
+  for (const { file, isMoved } of edits) {
+    // What was moved is looked at with all that the line may have changed.
+    const isEdit = !file.dir && !isMoved;
+    if (!isEdit || (await services.baselines.changed(file)) === null) continue;
+    const write = { toolUseId: lineFlight(toolUseId), wrote: true, file: pathOf(file), cwd, lines: null };
+    await flightEnd(run, { ...action, do: "flight_end", ...write });
+  }
+  await endLineEdits(services, actor, toolUseId, edits);
+}
+
+async function noteShell(
+  { engine, clock }: HookServices,
+  actor: Actor,
+  ancestors: readonly (string | null)[],
+  files: readonly Written[],
+): Promise<void> {
+  if (files.length === 0) return;
+  const noted: WriteNote = { files, by: "shell", ancestors, wallMs: clock.wall() };
+  await engine.submitAndWait({ type: "writes_noted", actor, noted });
+}
+
+/** Files in the actor's project that are held or have uncommitted work, and that changed while the command ran. */
+async function changedWhile(
+  services: HookServices,
+  actor: Actor,
+  ranMs: number | null,
+  since: number,
+): Promise<Written[]> {
+  const { state } = services.engine;
+  const changed: Written[] = [];
+  for (const key of watchedKeys(services.engine.state, actor.session)) {
+    // The holder is writing this file: the end of that write reports it.
+    if ((state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
+    const work = state.writes.files.get(key);
+    const file =
+      work === undefined ? (state.locks.holds.get(key) ?? { key }) : { key, path: pathOfWork(work) };
+    const at = await services.baselines.changed(file);
+    if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
+    if (ranMs !== null && isAftermath(services, key, at, ranMs)) continue;
+    const one = work ?? (await writtenAt(services, file, actor.session));
+    if (one === null) continue;
+    const { file: name, worktree, project } = one;
+    changed.push({ key, file: name, worktree, project });
+  }
+  return withoutIgnored(services, changed);
+}
+
+/** Whether a tool wrote the file while the command ran, and it changed soon after: its writer's formatter did that. */
+function isAftermath(
+  { clock, writers }: HookServices,
+  key: string,
+  changedAt: number,
+  ranMs: number,
+): boolean {
+  const written = writers.since(key, clock.now() - ranMs + 1);
+  if (written === null) return false;
+  const writtenAt = clock.wall() - (clock.now() - written.at);
+  return changedAt <= writtenAt + limits.aftermathMs;
+}
+
+async function withoutIgnored(services: HookServices, files: readonly Written[]): Promise<Written[]> {
+  const left: Written[] = [];
+  for (const worktree of new Set(files.map(f => f.worktree))) {
+    const here = files.filter(f => f.worktree === worktree);
+    const repository = await services.facts.repository(worktree);
+    const gitDir = "unreachable" in repository ? null : repository.gitDir;
+    const states =
+      gitDir === null
+        ? null
+        : await services.facts.work(
+            { worktree, gitDir },
+            here.map(f => f.file),
+          );
+    // If git cannot be asked, the file is reported.
+    const isIgnored = (file: string) =>
+      states !== null && !("unreachable" in states) && states.get(file)?.ignored === true;
+    left.push(...here.filter(f => !isIgnored(f.file)));
+  }
+  return left;
+}
+
+/**
+ * The file with its repository; null if it is in none. A file that cannot be checked now counts for its session's
+ * worktree if it lies there: any session could wipe work that the daemon does not know.
+ */
+export async function writtenAt(
+  { facts, engine }: HookServices,
+  written: Spelled,
+  session: string,
+): Promise<Written | null> {
+  const { key } = written;
+  const path = pathOf(written);
+  const repository = await facts.repository(dirname(path));
+  if ("unreachable" in repository) {
+    const home = engine.state.sessions.live.get(session);
+    if (home === undefined || !path.startsWith(`${home.worktree}/`)) return null;
+    const { worktree, project } = home;
+    return { key, file: relative(worktree, path), worktree, project };
+  }
+  if (repository.gitDir === null) return null;
+  const { worktree, project } = repository;
+  const isInside = path.startsWith(`${repository.gitDir}/`);
+  return isInside ? null : { key, file: relative(worktree, path), worktree, project };
+}

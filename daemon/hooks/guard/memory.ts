@@ -1,0 +1,301 @@
+/** Guarded shell lines that run now, with the uncommitted work of others that they reach. */
+
+import { createHash } from "node:crypto";
+import { limits } from "../../../protocol/limits.ts";
+import { BoundedMap } from "../../bounded-map.ts";
+import { type Actor, actorKey, type FileRef, sameActor } from "../../core/frame/actors.ts";
+import type { State } from "../../core/state.ts";
+import type { DirtyFile } from "../../core/tables/base-state.ts";
+import { stashesOf } from "../../core/tables/uncommitted.ts";
+import type { CommitMark } from "../../facts/git/commits.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
+import type { Services } from "../../options.ts";
+
+/** A file with uncommitted work of others that a command of the line reaches. */
+export interface Reached {
+  readonly place: GitPlace;
+  readonly key: string;
+  /** Relative to the worktree. */
+  readonly file: string;
+  /** The sequence number of the entry that noted its latest write. */
+  readonly seq: number;
+  /** The command's name, for people. */
+  readonly command: string;
+  /** True if the command commits the file; else it may remove it from the working tree. */
+  readonly commits: boolean;
+}
+
+/** A reached file with its stamp from before the line ran. */
+export interface Before extends Reached {
+  /** Undefined: the file could not be read. */
+  readonly stamp: string | null | undefined;
+}
+
+/** One repository before the line ran. */
+export interface Repository {
+  readonly place: GitPlace;
+  /** Where it stood; null: the line commits nothing, or git did not say. */
+  readonly mark: CommitMark | null;
+  readonly files: readonly Before[];
+}
+
+/** A command of the line that may wipe what others write in its reach before the command runs. */
+interface Wiping {
+  readonly place: GitPlace;
+  readonly command: string;
+  /** As in a pathspec; null: all files. */
+  readonly paths: readonly string[] | null;
+  readonly base: string | null;
+  /** The sequence number of the latest entry that noted a write in the worktree before the line ran. */
+  readonly seq: number;
+}
+
+/** Files of one worktree without uncommitted work, which a line may make uncommitted again. */
+export interface Settled {
+  readonly place: GitPlace;
+  /** The command brings back the work of the files' writers. */
+  readonly isBack: boolean;
+  readonly files: readonly DirtyFile[];
+}
+
+export interface RunningLine {
+  readonly places: readonly GitPlace[];
+  readonly repositories: readonly Repository[];
+  readonly wiping: readonly Wiping[];
+  /** Files that it may make uncommitted again. */
+  readonly settled: readonly Settled[];
+}
+
+const nothing: RunningLine = { places: [], repositories: [], wiping: [], settled: [] };
+
+/** Guarded lines that run now. In memory only: after a restart the daemon reports nothing of them. */
+export class RunningGitCommands {
+  readonly #lines = new BoundedMap<string, RunningLine>({
+    entriesMax: limits.guardToldMax,
+    weightMax: limits.guardToldFilesMax,
+    weightOf: ({ repositories, wiping, settled }) =>
+      [...repositories, ...settled].reduce((count, { files }) => count + files.length, wiping.length),
+  });
+
+  began(toolUseId: string, line: RunningLine): void {
+    this.#lines.set(toolUseId, line);
+  }
+
+  ended(toolUseId: string): RunningLine {
+    const line = this.#lines.get(toolUseId) ?? nothing;
+    this.#lines.delete(toolUseId);
+    return line;
+  }
+}
+
+// What actors were told of others' files before a shell line of theirs ran. The same line passes when it is sent again
+// while the contents are unchanged. In memory only: after a restart the actor is told once more.
+
+/** Each file that a command of a line reaches, with its version: whose it is, and which contents it has. */
+export type Versions = ReadonlyMap<string, string>;
+
+interface ToldFile {
+  readonly version: string;
+  /** The tool use that was told. If it asks once more (hooks installed twice), it is told again. */
+  readonly toolUseId: string;
+}
+
+interface ToldLine {
+  readonly files: ReadonlyMap<string, ToldFile>;
+  /** Clock time in milliseconds. */
+  readonly at: number;
+}
+
+export class GuardConfirmations {
+  readonly #lines = new BoundedMap<string, ToldLine>({
+    entriesMax: limits.guardToldMax,
+    weightMax: limits.guardToldFilesMax,
+    weightOf: ({ files }) => files.size,
+  });
+
+  /** Whether a delivered answer told another tool use of this very line about all these files. `now` in milliseconds. */
+  isConfirmed(line: string, files: Versions, toolUseId: string, now: number): boolean {
+    this.#lines.forgetWhile(({ at }) => at + limits.guardToldMs <= now);
+    const record = this.#lines.get(line);
+    if (record === undefined) return false;
+    return [...files].every(([file, version]) => {
+      const known = record.files.get(file);
+      return known?.version === version && known.toolUseId !== toolUseId;
+    });
+  }
+
+  /** Records that a delivered answer named these files. */
+  told(line: string, files: Versions, toolUseId: string, now: number): void {
+    const all = new Map(this.#lines.get(line)?.files);
+    for (const [file, version] of files) all.set(file, { version, toolUseId });
+    this.#lines.set(line, { files: all, at: now });
+  }
+}
+
+/** A key for one shell line of one actor, as typed and where. It is a hash: the words are not kept. */
+export function lineKey(actor: Actor, cwd: string, typed: string): string {
+  const text = JSON.stringify([actorKey(actor), cwd, typed]);
+  return createHash("sha256").update(text).digest("base64url");
+}
+
+// Guarded shell lines that run now and may change a stash list. What appears in the list while one runs was made by it,
+// unless a line of another session ran beside it: then nobody can tell. In memory only: after a restart nothing is told.
+
+/** A list before the line ran. */
+export interface StashBefore {
+  readonly project: string;
+  readonly place: GitPlace;
+  /** Commits of its entries. */
+  readonly before: ReadonlySet<string>;
+  /** The command of the line that takes entries, in short form; null: none does. */
+  readonly takes: string | null;
+}
+
+/** A line and one of the lists that it may change. */
+interface StashLine extends StashBefore {
+  readonly actor: Actor;
+  readonly prompt: string | null;
+}
+
+/** A line that has ended. */
+interface EndedStashLine extends StashLine {
+  /** The entries that it alone can have made; null: all that are new. */
+  readonly made: ReadonlySet<string> | null;
+  /** A line of another session took entries beside it. */
+  readonly isBesideTaker: boolean;
+}
+
+interface Row extends StashLine {
+  made: ReadonlySet<string> | null;
+  isBesideTaker: boolean;
+  /** Its actor's turn is over: only the report of its end is still to come, if any is. */
+  isOver: boolean;
+}
+
+export class StashLines {
+  /** By tool use. */
+  readonly #rows = new BoundedMap<string, readonly Row[]>({
+    entriesMax: limits.guardToldMax,
+    weightMax: limits.guardToldFilesMax,
+    weightOf: rows => rows.reduce((count, { before }) => count + before.size, 0),
+  });
+
+  /** The line with the lists that it may change. `isAlive`: whether an actor is. */
+  began(toolUseId: string, lines: readonly StashLine[], isAlive: (actor: Actor) => boolean): void {
+    if (lines.length > 0)
+      this.#rows.set(
+        toolUseId,
+        lines.map(line => this.#rowOf(line, isAlive)),
+      );
+  }
+
+  #rowOf(line: StashLine, isAlive: (actor: Actor) => boolean): Row {
+    const row: Row = { ...line, made: null, isBesideTaker: false, isOver: false };
+    for (const other of this.#beside(line)) {
+      // What is in the list by now is not this line's.
+      other.made ??= new Set([...line.before].filter(commit => !other.before.has(commit)));
+      if (other.isOver || !isAlive(other.actor)) continue;
+      row.made = new Set();
+      row.isBesideTaker ||= other.takes !== null;
+      other.isBesideTaker ||= line.takes !== null;
+    }
+    return row;
+  }
+
+  /** Returns the line for each list that it may have changed. */
+  ended(toolUseId: string): readonly EndedStashLine[] {
+    const rows = this.#rows.get(toolUseId) ?? [];
+    this.#rows.delete(toolUseId);
+    return rows;
+  }
+
+  /** Ends the lines of an actor of which no end was reported, but not those of the turn of `keepPrompt`. */
+  turnEnded({ session, agent }: Pick<Actor, "session" | "agent">, keepPrompt: string | null): void {
+    for (const row of [...this.#rows.values()].flat()) {
+      const isIts = row.actor.session === session && row.actor.agent === agent;
+      if (isIts && (keepPrompt === null || row.prompt !== keepPrompt)) row.isOver = true;
+    }
+  }
+
+  /** The entries that lines of other sessions found and may be taking. */
+  besides(line: StashLine): ReadonlySet<string> {
+    return new Set(this.#beside(line).flatMap(({ before, isOver }) => (isOver ? [] : [...before])));
+  }
+
+  #beside({ project, actor }: StashLine): readonly Row[] {
+    const rows = [...this.#rows.values()].flat();
+    return rows.filter(row => row.project === project && row.actor.session !== actor.session);
+  }
+}
+
+/** The line has ended: the entries that it made get their maker, and the makers of those that it took are told. */
+export async function noteStashes(
+  { engine, facts, clock }: Services,
+  lines: StashLines,
+  toolUseId: string,
+): Promise<void> {
+  for (const line of lines.ended(toolUseId)) {
+    const { actor, project, before, takes } = line;
+    const list = await facts.stashes(line.place);
+    // What the line made is then the person's, and what it took is noticed later.
+    if ("unreachable" in list) continue;
+    const now = list.entries.map(({ commit }) => commit);
+    const made = now.filter(commit => !before.has(commit) && (line.made?.has(commit) ?? true)).reverse();
+    const gone = stashesOf(engine.state.stashes, project)
+      .map(({ commit }) => commit)
+      .filter(commit => !now.includes(commit));
+    const takenBy = line.isBesideTaker ? null : takes;
+    const taken = takenBy === null ? [] : gone.filter(commit => before.has(commit));
+    // Another line may be taking these: its end tells.
+    const besides = lines.besides(line);
+    const unseen = gone.filter(commit => !taken.includes(commit) && !besides.has(commit));
+    const rest = { type: "stashes_noted", actor, project, wallMs: clock.wall() } as const;
+    if (made.length + taken.length > 0) await engine.submitAndWait({ ...rest, made, gone: taken, takenBy });
+    if (unseen.length > 0) await engine.submitAndWait({ ...rest, made: [], gone: unseen, takenBy: null });
+  }
+}
+
+// Files that shell lines change in place, from the answer that lets a line run until its end is seen.
+//
+// Such a change is an edit: it is in flight under a name of its own, since a line's write of an index ends earlier, when a
+// person is asked about the line.
+
+/** A file that a line changes. */
+export interface LineEdit {
+  readonly file: FileRef;
+  /** The file goes elsewhere, as it is. */
+  readonly isMoved: boolean;
+  /** The actor held it before, so it keeps it after the line. */
+  readonly isKept: boolean;
+}
+
+/** In memory only: after a restart the locks of such lines end as those of edits do. */
+export class LineEdits {
+  readonly #lines = new BoundedMap<string, readonly LineEdit[]>({
+    entriesMax: limits.guardToldMax,
+    weightMax: limits.guardToldFilesMax,
+    weightOf: files => files.length,
+  });
+
+  /** The line asks for its files. What is known of the line already stays. */
+  begins(toolUseId: string, files: readonly LineEdit[]): void {
+    if (!this.#lines.has(toolUseId)) this.#lines.set(toolUseId, files);
+  }
+
+  ended(toolUseId: string): readonly LineEdit[] {
+    const files = this.#lines.get(toolUseId) ?? [];
+    this.#lines.delete(toolUseId);
+    return files;
+  }
+}
+
+/** The write of a line's own files, as the core knows it. */
+export function lineFlight(toolUseId: string): string {
+  return `${toolUseId} files`;
+}
+
+/** Whether the actor holds the file itself, and not a folder around it. */
+export function isHeldBy({ locks }: Pick<State, "locks">, { key }: FileRef, actor: Actor): boolean {
+  const hold = locks.holds.get(key);
+  return hold !== undefined && sameActor(hold.actor, actor);
+}

@@ -1,0 +1,430 @@
+/** Builds the services of all handlers. */
+
+import { randomBytes } from "node:crypto";
+import { limits } from "../protocol/limits.ts";
+import { personName } from "../protocol/names.ts";
+import { keepUnseen } from "./config/off-switch.ts";
+import type { Bound } from "./core/frame/actors.ts";
+import type { Entry, Step } from "./core/tables/entries.ts";
+import { type Clock, systemClock } from "./engine/clock.ts";
+import { Engine, type Log } from "./engine/engine.ts";
+import { type Listener, Listeners } from "./engine/log-view.ts";
+import { outsideFacts } from "./facts/facts.ts";
+import { BudgetedFs } from "./facts/filesystem.ts";
+import { GitChild, GitProgram } from "./facts/git/process.ts";
+import { SpawnRoom } from "./facts/prober.ts";
+import { AnchorWatch } from "./facts/processes.ts";
+import { HookFailures } from "./hooks/edits/own-files.ts";
+import { UnhookedWatch } from "./hooks/edits/unhooked-watch.ts";
+import { allHookServices, takeUnheardEnds } from "./hooks/run.ts";
+import { looksAfterWrites } from "./hooks/session-work.ts";
+import { forgetEndedLists, turnOver } from "./hooks/sessions.ts";
+import { wakingSteps } from "./hooks/wake.ts";
+import type { Instance } from "./instance/instance.ts";
+import { isToken, openPersonToken } from "./instance/socket.ts";
+import { FileJournal } from "./journal/file-journal.ts";
+import { journalBefore, olderStoreText, shortStart, writeStoreMark } from "./journal/store-mark.ts";
+import { unbindsLateRunners } from "./lead/merges.ts";
+import { takesSentRoles } from "./lead/roles.ts";
+import { claimsSharedTasks, followsSharedTasks, spawnServices } from "./lead/spawns.ts";
+import type { DaemonOptions } from "./options.ts";
+import { Acknowledged } from "./requests/handler.ts";
+import type { HandlerServices } from "./requests/handlers.ts";
+import { openRescue } from "./rescue/services.ts";
+import { compareWithKept, endedFlights } from "./rescue/wiped.ts";
+import { Turns } from "./server/call.ts";
+import { loadEvents } from "./server/event-ring.ts";
+import { EventHub, inboxCommands, inboxEvent } from "./server/events.ts";
+import { Server } from "./server/server.ts";
+import { type ClaimLog, claimWatch } from "./sessions/claim-watch.ts";
+import { Life, sessionEvents, UnseenWatch } from "./sessions/liveness.ts";
+import { PresenceTable } from "./sessions/presence.ts";
+import { PresenceFile } from "./sessions/presence-file.ts";
+import { directoriesOf, placesOf } from "./sessions/proposals.ts";
+import { eventsHere, isOfSameFile, ownEvents, toldElsewhere } from "./sharing/events.ts";
+import { LostClaims } from "./sharing/lost-claims.ts";
+import { MoveTries } from "./sharing/move-tries.ts";
+import { SharedNames } from "./sharing/names.ts";
+import { StoreNews } from "./sharing/news.ts";
+import { type SharedSettings, sharedSettings } from "./sharing/settings.ts";
+import { SharedStore } from "./sharing/shared-store.ts";
+import type { SharedStoreOptions } from "./sharing/shared-store-options.ts";
+import { changeLines, joinedLine, movedLine, refusedLines, sameFileLines } from "./sharing/trail.ts";
+import { TwoLogs } from "./sharing/two-logs.ts";
+import { renewNode } from "./store/node-id.ts";
+import { trailOf } from "./trail/from-events.ts";
+import type { TrailLine } from "./trail/line.ts";
+import { Recorder, Trail } from "./trail/trail.ts";
+
+// Opens what this machine shares with others, if a store is set.
+
+interface Shared {
+  readonly store: SharedStore;
+  readonly engine: Log;
+  /** They hear of each step of the shared log, with this machine's names. */
+  readonly listeners: Listeners;
+}
+
+/** Returns the two logs as one; the shared one opens by itself, whenever the store can be reached. */
+function openShared(
+  {
+    own,
+    clock,
+    events,
+    trail,
+  }: { readonly own: Engine; readonly clock: Clock; readonly events: EventHub; readonly trail: Trail },
+  settings: SharedSettings,
+  { version, onTrouble, onCondition }: Pick<SharedStoreOptions, "version" | "onTrouble" | "onCondition">,
+): Shared {
+  const { node } = settings;
+  const listeners = new Listeners();
+  const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
+  const store: SharedStore = new SharedStore({
+    ...settings,
+    own,
+    clock,
+    version,
+    onTrouble,
+    onCondition: (is, why) => {
+      onCondition(is, why);
+      news.look();
+      if (is === "open") moves.begin();
+      claims.changed(is);
+    },
+    onStep: (entry, step) => {
+      claims.stepped(entry, step);
+      // What nodes say of themselves; who falls silent is seen when another one says that it is there.
+      if (entry.command.type.startsWith("node_")) news.look();
+      for (const event of toldElsewhere(entry, names, node, store.state))
+        events.tell({ ...event }, [event.session], event.project);
+      const read = store.state === null ? null : inboxEvent(entry, store.state);
+      if (read !== null)
+        for (const project of names.projectsOf(read.project))
+          events.tell({ ...names.outward(read, project) }, [], project);
+      write(refusedLines(entry, step.reply, store.state, clock.wall()));
+      const here = eventsHere(step.events, names, node);
+      if (here.length > 0) events.publishBeside(here);
+      // Each machine's trail has what its own sessions did, and what others do to their files.
+      const isOwn = entry.origin.node === node;
+      const told = step.events.filter(({ event }) => isOwn || isOfSameFile(event));
+      const once = here.length === 0 || told.length === 0 ? [] : eventsHere(told, names, node, true);
+      if (isOwn) write(trailOf(once, clock.wall()));
+      write(once.flatMap(({ event }) => sameFileLines(event, own.state, clock.wall())));
+      listeners.tell(entry, { ...step, events: [...here] });
+    },
+  });
+  const moves = new MoveTries(store, {
+    clock,
+    onTrouble,
+    onMoved: (sharing, copied) => write(movedLine(sharing, copied, clock.wall())),
+    onEnded: () => news.look(),
+  });
+  const claims = new LostClaims({ store, names, clock, path: settings.claimsPath, onTrouble });
+  const write = (lines: readonly TrailLine[]) => {
+    for (const line of lines) trail.write(line);
+  };
+  let before: string | null = own.state.outbox.node;
+  const news = new StoreNews(store, (state, was) => {
+    events.tell({ event: "store_changed", store: state }, [], "");
+    if (state.is === "open" && before !== null) {
+      if (before !== node) write([joinedLine(state, before, clock.wall())]);
+      before = null;
+    }
+    write(changeLines(was, state, clock.wall()));
+  });
+  store.start();
+  return { store, engine: new TwoLogs({ own, store, names, clock }), listeners };
+}
+
+// Opens the log: its journal and engine, and who hears of its steps.
+
+/** The name in the log of this machine's sessions, keys and anchors; other machines would have their own. */
+const node = "local";
+
+/** What hears of the daemon's troubles. */
+export interface Troubles {
+  readonly onTrouble: (message: string, error: unknown) => void;
+  /** The daemon cannot go on. */
+  readonly onFatal: (error: Error) => void;
+}
+
+type OpenLog = Awaited<ReturnType<typeof openLog>>;
+
+/** Replays the journal; `listeners` may grow while the daemon runs. */
+export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Troubles) {
+  const { paths, config, version } = options;
+  const settings = options.shared ?? sharedSettings(config.values.store, paths);
+  const clock = options.clock ?? systemClock();
+  const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
+  const known = journalBefore(paths);
+  const journal = options.journal ?? new FileJournal({ dir: paths.journal, epochAfter: known.epoch });
+  const server = new Server(onTrouble);
+  const turns = new Turns();
+  const events = new EventHub(() => server.connections, turns);
+  // Where machines share a log, nobody can tell what came of it between two starts: clients that come back ask anew.
+  const before = settings === null ? loadEvents(paths.events) : null;
+  if (before !== null) events.take(before);
+  const listeners = new Listeners();
+  let isShared: (project: string) => boolean = () => false;
+  listeners.add({
+    events: "all",
+    stepped: (_entry, { events }) => {
+      for (const line of trailOf(events, clock.wall())) trail.write(line);
+    },
+  });
+  let flush: (() => void) | null = null;
+  const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
+    if (replayed) return settings === null ? events.recall(epoch, entry.seq, step) : undefined;
+    const told = settings === null ? step : ownEvents(step, isShared);
+    events.publish(epoch, entry.seq, told);
+    listeners.tell(entry, told);
+    // The entry may have left something in the outbox.
+    flush?.();
+  };
+  const storeId = randomBytes(5).toString("hex");
+  const { snapshotEntries = limits.snapshotEntries } = options;
+  const parts = { journal, clock, node, storeId, snapshotEntries };
+  const onCondition = (is: string, why: string) =>
+    options.log[is === "open" ? "info" : "warn"](
+      { why },
+      is === "opening" ? "the shared store is not reached" : `the shared store is ${is}`,
+    );
+  const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
+  // A store that was taken out of the settings by hand has nothing: what is shared is here alone meanwhile.
+  if (settings !== null) isShared = project => own.state.outbox.projects.has(project);
+  listeners.add(claimWatch({ own, clock }, ownClaims(own, isShared)));
+  const short = options.journal === undefined ? shortStart(known, own.found, clock.wall()) : undefined;
+  writeStoreMark(paths, own.state, onTrouble, short);
+  const older = olderStoreText(paths, clock.wall(), at => new Date(at).toISOString());
+  if (older !== null) options.log.warn(older);
+  const shared =
+    settings === null
+      ? null
+      : openShared({ own, clock, events, trail }, settings, { version, onTrouble, onCondition });
+  if (shared !== null) flush = () => shared.store.flush();
+  const engine: Log = shared?.engine ?? own;
+  return { clock, trail, journal, server, turns, events, listeners, engine, shared };
+}
+
+/** The claims of projects that this machine shares with none. */
+function ownClaims(own: Engine, isShared: (project: string) => boolean): ClaimLog {
+  return {
+    get state() {
+      return own.state;
+    },
+    hasProject: project => !isShared(project),
+    actorHere: actor => (own.state.sessions.live.has(actor.session) ? actor : null),
+    personOf: () => personName("agent"),
+  };
+}
+
+// The list of the services and the listeners that leading features bring.
+
+const leadServices = spawnServices;
+
+const leadListeners = [unbindsLateRunners, claimsSharedTasks];
+
+/** They hear both logs of a machine that shares one: `own` its own, `shared` the shared one. */
+const leadFollowers = [followsSharedTasks, takesSentRoles];
+
+interface Built {
+  readonly services: HandlerServices;
+  /** The git that is asked, which learns where sessions work. */
+  readonly git: GitProgram;
+  /** Watches for writes of agents without hooks. */
+  readonly unhooked: UnhookedWatch;
+  /** What is kept of the presence of sessions, for the next start. */
+  readonly kept: PresenceFile;
+}
+
+/** `stop` ends the daemon. */
+export function buildServices(
+  options: DaemonOptions,
+  { engine, clock, trail, events, server, journal, listeners, shared }: OpenLog,
+  { onTrouble }: Troubles,
+  stop: (why: string) => void,
+): Built {
+  const { paths, version, config, adapters, log } = options;
+  const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
+  const outside = options.outside ?? new BudgetedFs();
+  const gitChild = options.git ?? new GitChild(process.env, git, new SpawnRoom(limits.descriptorsForGit));
+  const facts = outsideFacts(outside, gitChild, adapters);
+  const presence = new PresenceTable(clock);
+  const recorder = new Recorder(trail);
+  const kept = new PresenceFile({ path: paths.presence, presence, clock, onTrouble });
+  kept.load(engine.state.sessions.live);
+  const onProblem = (problem: string) => log.warn(problem);
+  const token = openPersonToken(paths.personToken, onTrouble);
+  const base = { node, engine, clock, facts, presence, recorder };
+  const hooks = allHookServices(base, {
+    adapters,
+    paths,
+    config,
+    outside,
+    events,
+    onTrouble,
+    onProblem,
+  });
+  const services: HandlerServices = {
+    ...hooks,
+    rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),
+    ...leadServices(config, base),
+    shared: shared?.store ?? null,
+    projectNames: { outside, git: facts },
+    renewNode: () => renewNode(paths),
+    version,
+    startedAt: clock.now(),
+    events,
+    acknowledged: new Acknowledged(),
+    counters: { requests: 0, refused: 0 },
+    connections: () => server.connections,
+    fewDescriptors: () => server.fewDescriptors,
+    isPerson: text => isToken(token, text),
+    journal: () => journal.health,
+    flushTrail: () => trail.flush(),
+    stop,
+  };
+  const { rescue } = services;
+  if (rescue !== null) void compareWithKept(services, rescue, null, true);
+  const unhooked = new UnhookedWatch(services, { listeners, warn: onProblem, onTrouble });
+  return { services, git, unhooked, kept };
+}
+
+// Which parts of the daemon hear of the log's steps.
+
+/** Adds them, in the order in which they hear. */
+export function hearSteps(
+  { engine, server, listeners, shared }: OpenLog,
+  { services, git, unhooked }: Built,
+  life: Life,
+): void {
+  const { hookLocks, hookWakes } = services;
+  const isClosed = (bound: Bound) =>
+    bound.node === node && bound.epoch === engine.epoch && !server.isOpen(bound.connection);
+  const wakes: Listener = {
+    ...wakingSteps,
+    stepped: ({ command }, { events }) => hookWakes.stepped(command.type, events),
+  };
+  shared?.listeners.add(wakes);
+  const followers = shared === null ? [] : leadFollowers.map(of => of(services));
+  for (const follower of followers) shared?.listeners.add(follower.shared);
+  const { events: hub } = services;
+  if (shared !== null) listeners.add(looksAfterWrites(services));
+  listeners.add(
+    {
+      commands: ["session_begin"],
+      stepped: ({ command }) => {
+        if (command.type !== "session_begin") return;
+        git.workedIn(placesOf(command));
+        // It may have moved to another project, of which no event tells.
+        life.follow(command.session);
+      },
+    },
+    {
+      commands: ["session_begin", "session_end"],
+      events: sessionEvents,
+      stepped: ({ command }, { events }) => {
+        // A session gets its process, and loses one of several, without an event.
+        if (command.type === "session_begin" || command.type === "session_end") life.follow(command.session);
+        for (const { event } of events) if ("id" in event) life.follow(event.id);
+      },
+    },
+    {
+      commands: ["lock_request"],
+      events: ["lock_granted"],
+      stepped: ({ command }, step) => hookLocks.locked(engine.state, command, step),
+    },
+    wakes,
+    {
+      commands: inboxCommands,
+      stepped: entry => {
+        const event = inboxEvent(entry, engine.state);
+        if (event !== null) hub.tell({ ...event }, [event.by.id], event.project);
+      },
+    },
+    {
+      events: ["session_ended"],
+      stepped: (_entry, { events }) => forgetEndedLists(services, events),
+    },
+    unhooked.sessions,
+    ...(services.rescue === null ? [] : [endedFlights(services, services.rescue)]),
+    ...leadListeners.map(of => of(services, isClosed)),
+    ...followers.map(({ own }) => own),
+  );
+}
+
+// Begins to look at the processes of sessions, and at the daemon's own place.
+
+/** Returns the life of the daemon; `stop` ends it. */
+export function beginLife(
+  { paths, config }: DaemonOptions,
+  instance: Instance,
+  { server, journal }: OpenLog,
+  { services, kept }: Built,
+  { onTrouble }: Troubles,
+  stop: (why: string) => void,
+): Life {
+  const { hookWakes, points, adapters } = services;
+  try {
+    keepUnseen(paths);
+  } catch (error) {
+    onTrouble("could not keep copies of the settings", error);
+  }
+  const failures = new HookFailures(paths.hookFailures, onTrouble);
+  const life = new Life({
+    services,
+    anchors: new AnchorWatch(),
+    get idleExitMs() {
+      return config.values.idleExitMs;
+    },
+    stillOurs: () => instance.stillOurs(),
+    verifyJournal: () => journal.verify(),
+    onAlive: () => {
+      services.seenFiles.changed();
+      // Hook clients do not come here while Kite is off everywhere.
+      services.offSwitches.read();
+      failures.clear();
+      kept.saveSoon();
+      server.checkDescriptors();
+    },
+    isConnected: () => {
+      for (const { isOnlooker } of server.connections) if (!isOnlooker) return true;
+      return false;
+    },
+    forget: session => {
+      hookWakes.forget(session);
+      for (const part of points.sessionGone) part.sessionGone(services, session);
+    },
+    stopped: (session, isStopped) => {
+      for (const part of points.processStopped) part.processStopped(services, session, isStopped);
+    },
+    idleEndMs: client => adapters.get(client)?.limits.idleEndMs ?? null,
+    stop,
+  });
+  server.net.on("connection", () => life.connected());
+  return life;
+}
+
+// Takes what hooks left of ends while no daemon served them, and watches agents of before the start.
+
+/** Returns what takes them once more: those of hooks that found no socket while this daemon started. */
+export async function takeEnds(
+  { paths, log }: DaemonOptions,
+  { services }: Built,
+  { onTrouble }: Troubles,
+): Promise<() => Promise<void>> {
+  const take = async () => {
+    try {
+      const lines = await takeUnheardEnds(services, paths.unheardEnds);
+      if (lines > 0) log.info({ lines }, "took ends that no daemon had taken");
+    } catch (error) {
+      onTrouble("ends that no daemon had taken cannot be read", error);
+    }
+  };
+  await take();
+  new UnseenWatch(services, {
+    turnOver: session => turnOver(services, session),
+    onTrouble: error => onTrouble("agents of before the start cannot be watched", error),
+  }).begin();
+  return take;
+}
