@@ -11,7 +11,7 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["Chart", 91],
   ["#begin", 91],
   ["Live", 87],
-  ["status", 88],
+  ["status", 90],
   ["taskCreate", 86],
   ["play", 85],
   ["Drawing", 85],
