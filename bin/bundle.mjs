@@ -108,7 +108,7 @@ async function bundlePage(build, outdir) {
       { in: join(page, "door.ts"), out: "web-door" },
       { in: join(page, "main.tsx"), out: "web-page" },
       { in: join(page, "page.css"), out: "web-page" },
-      { in: join(root, "bin/web/snapshot/render.tsx"), out: "web-snapshot" },
+      { in: join(root, "bin/web/render.tsx"), out: "web-snapshot" },
     ],
     metafile: true,
   });

@@ -11,62 +11,62 @@ export const commands: Commands = {
   },
   up: {
     description: "start the daemon, unless it already runs",
-    load: () => import("./commands/up.ts"),
+    load: () => import("./commands/daemon.ts"),
   },
   down: {
     description: "stop the daemon, and keep hooks from starting it",
-    load: () => import("./commands/down.ts"),
+    load: () => import("./commands/daemon.ts").then(all => ({ ...all, add: all.addDown })),
   },
   status,
   watch: {
     description: "show sessions, locks, tasks and events, live",
-    load: () => import("./commands/watch.ts"),
+    load: () => import("./watch/watch.ts"),
   },
   web: {
     description: "show sessions, locks, tasks and events on a page of your browser, live",
-    load: () => import("./web/command.ts"),
+    load: () => import("./web/web.ts"),
   },
   go: {
     description: "go to the terminal in which an agent runs: its pane of tmux, or where else it is",
-    load: () => import("./commands/go.ts"),
+    load: () => import("./agents/go.ts"),
   },
   agent: {
     description: "show one agent: what it declared, holds, waits for and works on",
     hidden: true,
-    load: () => import("./commands/agent.ts"),
+    load: () => import("./agents/agents.ts"),
   },
   spawn: {
     description: "start an agent in a worktree of its own",
-    load: () => import("./lead/commands/spawn.ts"),
+    load: () => import("./lead/spawn/spawn.ts"),
     acts: true,
   },
   agents: {
     description: "list the spawned agents, or remove what ended ones left",
-    load: () => import("./lead/commands/agents.ts"),
+    load: () => import("./lead/spawn/agents.ts"),
     acts: true,
   },
   whose: {
     description: "show which session's uncommitted work is in which file",
-    load: () => import("./commands/whose.ts"),
+    load: () => import("./diff/whose.ts"),
   },
   history: {
     description: "list the versions that Kite keeps of a file: who wrote what when",
-    load: () => import("./commands/history.ts"),
+    load: () => import("./rescue/history.ts"),
     acts: true,
   },
   diff: {
     description: "show what is not committed, by writer, or what changed between versions",
-    load: () => import("./commands/diff.ts"),
+    load: () => import("./diff/diff.ts"),
     acts: true,
   },
   undo: {
     description: "take changes of a file back, and keep what others wrote since",
-    load: () => import("./commands/undo.ts"),
+    load: () => import("./rescue/undo.ts"),
     acts: true,
   },
   rescue: {
     description: "list what was wiped lately, and bring it back",
-    load: () => import("./commands/rescue.ts"),
+    load: () => import("./rescue/rescue.ts"),
     acts: true,
   },
   lock,
@@ -77,90 +77,90 @@ export const commands: Commands = {
   },
   team: {
     description: "show Claude Code's teams: members, tasks, and what is wrong",
-    load: () => import("./lead/commands/team.ts"),
+    load: () => import("./lead/team.ts"),
   },
   task,
   rename: {
     description: "give a session another name",
-    load: () => import("./commands/rename.ts"),
+    load: () => import("./agents/agents.ts").then(all => ({ ...all, add: all.addRename })),
   },
   role: {
     description: "list the roles of the agents, or give one a role",
-    load: () => import("./lead/commands/role.ts"),
+    load: () => import("./lead/roles.ts"),
     acts: true,
   },
   declare: {
     description: "say what you are about to do: task, plan, files, open questions",
-    load: () => import("./commands/declare.ts"),
+    load: () => import("./agents/declare-command.ts"),
     acts: true,
   },
   debate: {
     description: "challenge rival hypotheses before one is chosen",
-    load: () => import("./lead/commands/debate.ts"),
+    load: () => import("./lead/debates.ts"),
     acts: true,
   },
   context: {
     description: "share small values with the sessions of a project",
-    load: () => import("./commands/context.ts"),
+    load: () => import("./agents/messages.ts").then(all => ({ ...all, add: all.addContext })),
     acts: true,
   },
   message: {
     description: "send messages to other sessions, and read yours",
-    load: () => import("./commands/message.ts"),
+    load: () => import("./agents/messages.ts"),
     acts: true,
   },
   freeze: {
     description: "keep other sessions from editing files for a while",
-    load: () => import("./commands/freeze.ts"),
+    load: () => import("./agents/messages.ts").then(all => ({ ...all, add: all.addFreeze })),
     acts: true,
   },
   release: {
     description: "give back what an agent has that stalled, or a file that somebody holds",
-    load: () => import("./lead/commands/release.ts"),
+    load: () => import("./lead/release.ts"),
     readsSession: true,
   },
   thaw: {
     description: "end freezes: other sessions may edit the files again",
-    load: () => import("./commands/thaw.ts"),
+    load: () => import("./agents/messages.ts").then(all => ({ ...all, add: all.addThaw })),
     acts: true,
   },
   check: {
     description: "run the project's checks, and keep the results for this state",
-    load: () => import("./lead/commands/check.ts"),
+    load: () => import("./lead/check.ts"),
     acts: true,
   },
   merge: {
     description: "merge finished branches one after the other, each checked first",
-    load: () => import("./lead/commands/merge.ts"),
+    load: () => import("./lead/merge/merge.ts"),
     acts: true,
   },
   notify: {
     description: "show a desktop notice when somebody needs you, waits for long, or lost work",
-    load: () => import("./commands/notify.ts"),
+    load: () => import("./agents/notify.ts"),
   },
   log: {
     description: "show each decision, and its reason",
-    load: () => import("./commands/log.ts"),
+    load: () => import("./trail/log.ts"),
   },
   risk: {
     description: "show which files of live branches would conflict if merged today",
-    load: () => import("./commands/risk.ts"),
+    load: () => import("./diff/risk.ts"),
   },
   explain: {
     description: "say who has a file, what an agent waits for or what blocks a task, and why",
-    load: () => import("./commands/explain.ts"),
+    load: () => import("./trail/explain.ts"),
   },
   stats: {
     description: "count decisions, waits and denials, and time hooks",
-    load: () => import("./commands/stats.ts"),
+    load: () => import("./trail/stats.ts"),
   },
   report: {
     description: "sum up what Kite did: waits, denials, collisions, work kept, costs",
-    load: () => import("./commands/report.ts"),
+    load: () => import("./trail/report.ts"),
   },
   doctor: {
     description: "check the installation, and say what to do",
-    load: () => import("./commands/doctor.ts"),
+    load: () => import("./doctor/doctor.ts"),
   },
   repair: {
     description: "save what a damaged journal still holds",
@@ -168,7 +168,7 @@ export const commands: Commands = {
   },
   config: {
     description: "show each setting and its source, or change one",
-    load: () => import("./commands/config.ts"),
+    load: () => import("./settings/config.ts"),
   },
   store: {
     description: "share tasks, messages and context with other machines through a PostgreSQL",
@@ -176,19 +176,19 @@ export const commands: Commands = {
   },
   install: {
     description: "connect your agents to Kite",
-    load: () => import("./commands/install.ts"),
+    load: () => import("./install/install.ts"),
   },
   uninstall: {
     description: "undo kite install",
-    load: () => import("./commands/uninstall.ts"),
+    load: () => import("./install/uninstall.ts"),
   },
   plugin: {
     description: "make a Claude Code plugin of Kite in a folder",
-    load: () => import("./commands/plugin.ts"),
+    load: () => import("./install/plugin.ts"),
   },
   instructions: {
     description: "print what AGENTS.md should say for an agent without hooks",
-    load: () => import("./commands/instructions.ts"),
+    load: () => import("./commands/mcp.ts").then(all => ({ ...all, add: all.addInstructions })),
   },
   statusline: {
     description: "print one line for Claude Code's status line",
@@ -200,7 +200,7 @@ export const commands: Commands = {
   },
   update: {
     description: "show which parts of Kite are older than this program, and how to update them",
-    load: () => import("./commands/update.ts"),
+    load: () => import("./install/update.ts"),
   },
   man: { description: "print Kite's manual page", load: () => import("./commands/man.ts") },
   complete: {
@@ -210,14 +210,17 @@ export const commands: Commands = {
   },
   "commit-check": {
     description: "say whether another agent has a file of the commit that git is about to make",
-    load: () => import("./commands/commit-check.ts"),
+    load: () => import("./diff/commit-check.ts"),
     hidden: true,
   },
   mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
   off: {
     description: "let every edit through for a while",
-    load: () => import("./commands/off.ts"),
+    load: () => import("./settings/off.ts"),
     readsSession: true,
   },
-  on: { description: "undo kite off", load: () => import("./commands/on.ts") },
+  on: {
+    description: "undo kite off",
+    load: () => import("./settings/off.ts").then(all => ({ ...all, add: all.addOn })),
+  },
 };

@@ -1,19 +1,74 @@
 /** The daemon's process: descriptors, logger, signals, and the line to its starter. */
 
+import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, realpathSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { loadConfig } from "../daemon/config/config.ts";
+import { type ConfigValues, loadConfig } from "../daemon/config/config.ts";
 import { LiveConfig } from "../daemon/config/live-config.ts";
 import { createLog } from "../daemon/instance/log.ts";
 import { startDaemon } from "../daemon/start.ts";
+import { claudeCode } from "../hooks/claude-code/adapter.ts";
+import { codex } from "../hooks/clients/codex.ts";
+import { copilot } from "../hooks/clients/copilot.ts";
+import { gemini } from "../hooks/clients/gemini.ts";
+import { opencode } from "../hooks/clients/opencode.ts";
+import type { HookAdapter } from "../hooks/seam/plan.ts";
 import { errorText } from "../protocol/errors.ts";
 import { setPerson } from "../protocol/names.ts";
 import { kitePaths } from "../protocol/paths.ts";
-import { userName } from "./actor.ts";
-import { adapters } from "./adapters.ts";
-import { closeInherited } from "./close-descriptors.ts";
-import { Notices } from "./notify/with-daemon.ts";
-import { version } from "./version.ts";
+import { userName } from "./context/actor.ts";
+import { closeInherited } from "./context/close-descriptors.ts";
+import type { Env } from "./context/programs.ts";
+import { dist, version } from "./version.ts";
+
+// The agent clients that Kite knows; events whose entry names no client are of the first.
+
+export const adapters: readonly HookAdapter[] = [claudeCode, codex, copilot, gemini, opencode];
+
+// The `kite notify` that begins and ends with the daemon, if the setting asks for it. It is a process of its own.
+
+interface NoticesOptions {
+  readonly env: Env;
+  readonly warn: (sentence: string) => void;
+}
+
+/** Keeps at most one running. It ends when its connection to the daemon does, however the daemon ends. */
+class Notices {
+  readonly #options: NoticesOptions;
+  #child: ChildProcess | null = null;
+
+  constructor(options: NoticesOptions) {
+    this.#options = options;
+  }
+
+  /** Begins or ends it as the settings say. One that ended by itself begins again only when the setting was off meanwhile. */
+  follow({ notify }: Pick<ConfigValues, "notify">): void {
+    if (notify.start !== true) {
+      this.#child?.kill("SIGTERM");
+      this.#child = null;
+    } else this.#child ??= this.#begin();
+  }
+
+  #begin(): ChildProcess {
+    const { env, warn } = this.#options;
+    const child = spawn(process.execPath, [join(dist, "kite.cjs"), "notify", "--with-daemon"], {
+      cwd: "/",
+      env: { ...env },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said = (said + text).slice(-500);
+    });
+    child.once("error", error => warn(`kite notify did not start: ${error.message}`));
+    child.once("close", code => {
+      if (code !== 0 && code !== null) warn(`kite notify ended with ${code}: ${said.trim()}`);
+    });
+    child.unref();
+    return child;
+  }
+}
 
 /** For `kite repair`: only this bundle has the state machine. */
 export { salvage } from "../daemon/engine/salvage.ts";

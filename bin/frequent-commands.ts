@@ -15,6 +15,6 @@ export const status: Entry = {
 
 export const task: Entry = {
   description: "plan work: tasks that sessions claim, finish and build on",
-  load: () => import("./commands/task.ts"),
+  load: () => import("./tasks/task.ts"),
   acts: true,
 };

@@ -5,12 +5,17 @@ import { errorText, isSystemError } from "../protocol/errors.ts";
 import { setPerson } from "../protocol/names.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { plain } from "../protocol/text.ts";
-import type { Acting } from "./actor.ts";
-import { type Commands, commandIn, type Entry } from "./entry.ts";
-import { listIfAlone, withPresentWords } from "./old-words.ts";
-import type { Invocation, ProcessContext, Run, Work } from "./process-context.ts";
-import { reportFailure } from "./report-failure.ts";
-import { endQuietlyWithReader } from "./standard-output.ts";
+import type { Acting } from "./context/actor.ts";
+import type { Invocation, ProcessContext, Run, Work } from "./context/process-context.ts";
+import {
+  type Commands,
+  commandIn,
+  type Entry,
+  endQuietlyWithReader,
+  listIfAlone,
+  reportFailure,
+  withPresentWords,
+} from "./entry.ts";
 
 /** Runs the command line of this process, one of `commands`, and sets its exit code. */
 export async function runHere(commands: Commands): Promise<void> {
@@ -26,8 +31,8 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
   let { env } = call;
   let exitCode = 0;
   const inCall: Run = async work => {
-    const { contextOf } = await import("./process-context.ts");
-    const { userName } = await import("./actor.ts");
+    const { contextOf } = await import("./context/process-context.ts");
+    const { userName } = await import("./context/actor.ts");
     setPerson(userName());
     exitCode = await work(contextOf(call, env));
   };
@@ -35,7 +40,7 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
     const { helpOf } = await import("./help.ts");
     const text = helpOf(words, commands, stdout.columns ?? helpColumns);
     if (text !== null && words.length === 0) {
-      const { statusOrHelp } = await import("./alone.ts");
+      const { statusOrHelp } = await import("./commands/alone.ts");
       await inCall(world => statusOrHelp(world, text));
       return exitCode;
     }
@@ -101,17 +106,17 @@ function findersFor(entry: Entry | undefined, env: Invocation["env"]): readonly 
 
 /** KITE_SESSION may be a name, or the beginning of an id. */
 const meantByVariable: Finder = async world =>
-  variablesOf(await (await import("./named-session.ts")).namedSession(world));
+  variablesOf(await (await import("./context/caller.ts")).namedSession(world));
 
 /** Claude Code names the session in its shells, and not which of its agents typed the line. */
 const typedInSession: Finder = async ({ env }, words) => {
-  const agent = await (await import("./calling-agent.ts")).callingAgent(env, words);
+  const agent = await (await import("./context/caller.ts")).callingAgent(env, words);
   return agent === null ? null : { KITE_AGENT: agent };
 };
 
 /** Other clients may name none. */
 const sessionAbove: Finder = async ({ env }, words) =>
-  variablesOf(await (await import("./calling-agent.ts")).callingSession(env, words));
+  variablesOf(await (await import("./context/caller.ts")).callingSession(env, words));
 
 function variablesOf(acting: Acting | null): Invocation["env"] | null {
   if (acting === null) return null;

@@ -1,11 +1,14 @@
 /** Sends a command's requests to the daemon, and reports failures. */
-import { NotRunning } from "../client/errors.ts";
+
+import { LocalError, NotRunning } from "../client/errors.ts";
 import { readPersonToken } from "../daemon/instance/socket.ts";
-import type { Refusal } from "../protocol/codes.ts";
+import { type Refusal, storeUnknown } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
-import type { QueryReply } from "../protocol/schemas/daemon.ts";
-import type { ParamsOf, ReplyOf, RequestType } from "../protocol/schemas/requests.ts";
-import { actingSession, isTerminalSession } from "./actor.ts";
+import type { QueryReply, StatsReply } from "../protocol/schemas/daemon.ts";
+import type { Answer, ParamsOf, ReplyOf, RequestType } from "../protocol/schemas/requests.ts";
+import type { StoreStale } from "../protocol/schemas/store.ts";
+import { isObject } from "../protocol/wire.ts";
+import { actingSession, isTerminalSession } from "./context/actor.ts";
 import {
   type Client,
   type ProcessContext,
@@ -13,12 +16,51 @@ import {
   printFramed,
   printJson,
   screenOf,
-} from "./process-context.ts";
+} from "./context/process-context.ts";
 import { refusalText } from "./refusal-text.ts";
 import { isRow, type Rows } from "./row-list.ts";
-import { notingStale, unknownIn } from "./stale-reads.ts";
 import { staleText } from "./view/store.ts";
 import { clean, type Screen, widthOf, wrap } from "./view/text.ts";
+
+// What replies say of a store that is away: whoever asked hears once as of when its tasks and messages are.
+
+/** What the replies of one command or tool call said. */
+interface StaleReads<C> {
+  readonly client: C;
+  /** The oldest `storeAsOf` of the replies so far: null if nothing is known; undefined: none had one. */
+  readonly asOf: () => number | null | undefined;
+}
+
+/** Returns the client, as one that notes what its replies say. */
+export function notingStale<C extends Pick<Client, "request">>(client: C): StaleReads<C> {
+  let oldest: number | null | undefined;
+  const request = async (...params: Parameters<C["request"]>): Promise<Answer<RequestType>> => {
+    const answer = await (client.request as (...all: unknown[]) => Promise<Answer<RequestType>>)(...params);
+    const asOf = staleIn(answer);
+    if (asOf !== undefined && oldest !== null)
+      oldest = asOf === null || oldest === undefined ? asOf : Math.min(oldest, asOf);
+    return answer;
+  };
+  const noting = new Proxy(client, {
+    get(target, name) {
+      if (name === "request") return request;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return { client: noting, asOf: () => oldest };
+}
+
+/** Returns `storeAsOf` of a reply. */
+function staleIn(answer: unknown): StoreStale["storeAsOf"] {
+  const asOf = isObject(answer) ? answer["storeAsOf"] : undefined;
+  return asOf === null || typeof asOf === "number" ? asOf : undefined;
+}
+
+/** Returns the refusal of a list that is empty because nothing is known of the project; null: it is empty. */
+function unknownIn(pages: readonly unknown[]): typeof storeUnknown | null {
+  return pages.some(page => staleIn(page) === null) ? storeUnknown : null;
+}
 
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
 export const exitCodes = { done: 0, failed: 1, notRunning: 3 } as const;
@@ -181,10 +223,10 @@ export function sayStale(world: ProcessContext, asOf: number | null | undefined,
 /** Returns a refusal with the numbers of the tasks that it names. */
 async function readable(world: ProcessContext, client: Client, error: unknown): Promise<unknown> {
   if (!(error instanceof Refused) || !/\bt-[0-9a-z]+-/.test(error.message)) return error;
-  const { ownProject } = await import("./project.ts");
+  const { ownProject } = await import("./context/project.ts");
   const [{ inNumbers }, { numbersIn }] = await Promise.all([
-    import("./tasks/numbers.ts"),
-    import("./tasks/numbering.ts"),
+    import("./view/task-names.ts"),
+    import("./context/task-numbers.ts"),
   ]);
   const project = await ownProject(world);
   // The refusal is what the person needs to read, also if the connection is lost meanwhile.
@@ -317,4 +359,60 @@ export async function pagesOf<Page extends { readonly next?: string }>(
     if (after === undefined) return pages;
     pages.push(await ask({ after }));
   }
+}
+
+// What is said of a daemon that may open too few files.
+
+/** A sentence, and the shell line that mends it. */
+interface FewFiles {
+  readonly text: string;
+  readonly line: string;
+}
+
+/** Returns null if the daemon may open enough files. */
+export function fewFiles({ filesFree }: Pick<StatsReply, "filesFree">): FewFiles | null {
+  if (filesFree === undefined) return null;
+  const text = `the daemon began with room for ${filesFree} open files (ulimit -n), and needs ${limits.descriptorsWanted}: with less, edits of many sessions are refused instead of waiting`;
+  return { text, line: "ulimit -n 256 && kite down && kite up" };
+}
+
+// Which sessions are at work: what a person does then may be in an agent's way.
+
+/** Returns the names of the sessions in which an agent is active; none if no daemon tells. */
+export async function atWork(world: ProcessContext): Promise<readonly string[]> {
+  try {
+    const client = await world.connect({ name: "kite" });
+    try {
+      const rows = await rowsOf(client, "sessions");
+      const isActive = ({ status }: { readonly status: string }) => status === "active";
+      return rows.filter(row => isActive(row) || row.agents.some(isActive)).map(({ name }) => clean(name));
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    // A daemon that does not tell its sessions is stopped all the same, which reports what is wrong with it.
+    if (error instanceof LocalError || error instanceof Refused) return [];
+    throw error;
+  }
+}
+
+// How live views end.
+
+/** Resolves when a stream ends: null if `until` is aborted, else why the connection is lost for good. */
+export async function streamEnd(client: Client, until: AbortSignal): Promise<string | null> {
+  const heard = new AbortController();
+  const aborted = new Promise<null>(resolve => {
+    if (until.aborted) resolve(null);
+    until.addEventListener("abort", () => resolve(null), { signal: heard.signal });
+  });
+  const why = await Promise.race([aborted, client.closed.then(({ message }) => message)]);
+  heard.abort();
+  return why;
+}
+
+/** Returns the exit code for a stream that ended so; prints why if the daemon has gone. */
+export function streamCode(world: ProcessContext, json: boolean, why: string | null): number {
+  if (why === null) return exitCodes.done;
+  fail(world, json, "not_running", why);
+  return exitCodes.notRunning;
 }

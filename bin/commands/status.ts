@@ -3,11 +3,6 @@ import type { Command } from "commander";
 import { lostStoreProblem, olderStoreAdvice, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import { settingsTexts } from "../config/in-force.ts";
-import { hookWarnings } from "../doctor/hook-warnings.ts";
-import { leadStatus } from "../leading.ts";
-import { namedDirectory } from "../named-directory.ts";
-import { changedTexts, observedText, offTexts, whatIsOff } from "../off/now.ts";
 import {
   interrupted,
   type ProcessContext,
@@ -16,13 +11,16 @@ import {
   type Run,
   screenOf,
   type Work,
-} from "../process-context.ts";
-import { projectUnknown } from "../project-unknown.ts";
-import type { ScopeFlags } from "../scope.ts";
+} from "../context/process-context.ts";
+import type { ScopeFlags } from "../context/project.ts";
+import { namedDirectory, projectUnknown } from "../context/project.ts";
+import { hookWarnings } from "../doctor/hook-warnings.ts";
+import { leadStatus } from "../leading.ts";
+import { damageTexts } from "../rescue/shown.ts";
+import { changedTexts, observedText, offTexts, settingsTexts, whatIsOff } from "../settings/off-now.ts";
 import { version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
 import { clock } from "../view/text.ts";
-import { damageTexts } from "../view/versions.ts";
 import { fail, granted, printShown, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
 
 const help = `
@@ -74,11 +72,11 @@ export function add(command: Command, run: Run): void {
       const wrong = contradiction(flags);
       if (wrong !== null) return run(async world => fail(world, json === true, "usage", wrong));
       if (flags.sessions === true) {
-        const { sessions } = await import("../sessions-list.ts");
+        const { sessions } = await import("./home-screen.ts");
         return run(world => sessions(world, json === true, directory, flags));
       }
       if (flags.locks === true) {
-        const { locks } = await import("../locks-list.ts");
+        const { locks } = await import("../watch/locks.ts");
         const until = flags.watch === true ? interrupted() : new AbortController().signal;
         return run(world => locks(world, flags, until, directory));
       }
@@ -174,8 +172,10 @@ export async function status(
       ];
       const sharing = shared === undefined ? {} : { store: shared };
       const data = { stats, socket, ...rows, ...sharing, warnings: all };
-      const titles = isScreen ? await (await import("../titles.ts")).titlesFor(world, client) : null;
-      const next = rows.sessions.length > 0 ? [] : (await import("../next-step.ts")).nextStep(world, 0);
+      const titles = isScreen
+        ? await (await import("../context/terminals.ts")).titlesFor(world, client)
+        : null;
+      const next = rows.sessions.length > 0 ? [] : (await import("./home-screen.ts")).nextStep(world, 0);
       return printShown(world, json, { running: true, ...data }, screen =>
         statusView(
           {

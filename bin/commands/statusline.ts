@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { LocalError } from "../../client/errors.ts";
 import { isObject } from "../../protocol/wire.ts";
-import { isOffEverywhere } from "../doctor/off.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
+import type { ProcessContext, Run } from "../context/process-context.ts";
+import { isOffEverywhere } from "../doctor/odd-files.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
 
 const help = `

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { terminalQuestion } from "../ask-person.ts";
-import { terminalSecret } from "../ask-secret.ts";
-import type { Run } from "../process-context.ts";
+import { terminalQuestion, terminalSecret } from "../context/person.ts";
+import type { Run } from "../context/process-context.ts";
 import { join } from "../store/join.ts";
 import { type LeaveFlags, leave, rejoin } from "../store/leave.ts";
 import { type StoreFlags, share } from "../store/share.ts";

@@ -1,11 +1,10 @@
 import type { Command } from "commander";
 import { isResource } from "../../protocol/names.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import { actingSession } from "../actor.ts";
-import { isOn, lockable } from "../lockable.ts";
-import { refuseAgent, seemsAgents } from "../person.ts";
-import { type Client, type ProcessContext, print, printJson, type Run } from "../process-context.ts";
-import { ownProject, projectOf } from "../project.ts";
+import { actingSession } from "../context/actor.ts";
+import { refuseAgent, seemsAgents } from "../context/person.ts";
+import { type Client, type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
+import { isOn, lockable, ownProject, projectOf } from "../context/project.ts";
 import { clean } from "../view/text.ts";
 import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 

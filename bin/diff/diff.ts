@@ -1,26 +1,34 @@
-/** `kite diff`: what changed between versions of a file, or what is not committed, or was, by writer. */
+import type { Command } from "commander";
 import { isResource } from "../../protocol/names.ts";
-import { actingSession } from "../actor.ts";
-import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
-import { ownProject } from "../project.ts";
-import { realPath } from "../real-path.ts";
-import { type Asker, asAsker } from "../rescue/asker.ts";
-import { Commits, type CommittedFile } from "../rescue/committed.ts";
-import { bytesOf } from "../rescue/merge.ts";
-import { onDisk } from "../rescue/on-disk.ts";
-import { Texts } from "../rescue/texts.ts";
-import { keptFile, neededContent } from "../rescue/versions.ts";
+import { actingSession } from "../context/actor.ts";
+import {
+  type ProcessContext,
+  printFramed,
+  printJson,
+  type Run,
+  screenOf,
+} from "../context/process-context.ts";
+import { ownProject, realPath } from "../context/project.ts";
+import { code, fileWord } from "../rescue/shown.ts";
+import { bytesOf, Texts } from "../rescue/texts.ts";
+import {
+  type Asker,
+  asAsker,
+  Commits,
+  type CommittedFile,
+  keptFile,
+  neededContent,
+  onDisk,
+} from "../rescue/versions.ts";
 import { clean, listed } from "../view/text.ts";
-import { code, fileWord } from "../view/versions.ts";
 import { exitCodes, fail, Refused } from "../with-daemon.ts";
 import { type Change, differs, modeOf, placeOf, repositoryAt } from "./changes.ts";
-import { committedBy } from "./committed-by.ts";
-import { agentNamed, meant } from "./meant.ts";
-import { page, pagerFor } from "./pager.ts";
-import { changeJson, changeLines, patches, statLines } from "./show.ts";
-import { type Uncommitted, uncommitted } from "./uncommitted.ts";
+import { agentNamed, committedBy, meant, type Uncommitted, uncommitted } from "./committed.ts";
+import { changeJson, changeLines, page, pagerFor, patches, statLines } from "./show.ts";
 
-export interface DiffFlags {
+// `kite diff`: what changed between versions of a file, or what is not committed, or was, by writer.
+
+interface DiffFlags {
   readonly from?: string;
   readonly to?: string;
   readonly by?: string;
@@ -31,7 +39,7 @@ export interface DiffFlags {
 }
 
 /** What a diff shows. */
-export interface Found extends Pick<Uncommitted, "unseen" | "odd" | "more"> {
+interface Found extends Pick<Uncommitted, "unseen" | "odd" | "more"> {
   readonly changes: readonly Change[];
 }
 
@@ -52,7 +60,7 @@ const namedMax = 5;
 const noGit = "git, which compares the texts, is not installed, or not in the PATH";
 
 /** Returns the exit code. */
-export function diff(world: ProcessContext, what: string | undefined, flags: DiffFlags): Promise<number> {
+function diff(world: ProcessContext, what: string | undefined, flags: DiffFlags): Promise<number> {
   const json = flags.json === true;
   const wrong = misuse(what, flags);
   if (wrong !== null) return Promise.resolve(fail(world, json, "usage", wrong));
@@ -241,4 +249,44 @@ async function show(
     if (line !== null && (await page(line, `${lines.join("\n")}\n`, place))) return;
   }
   printFramed(world, lines);
+}
+
+const help = `
+Of an agent, diff shows what that agent changed and has not committed. Of a file or a directory it shows all that is not
+committed, by writer: lines that one agent changed stand apart from those of another, and lines that several changed stand
+together. Without an argument it shows the project. An agent's name comes before a file's: -- before it makes it a file.
+
+--commit shows what the agent committed since it began, as far as Kite still keeps its versions. --from and --to compare
+versions of one file (kite history lists them); without --from the last commit counts, without --to the file as it is.
+
+Where Kite keeps no versions (the setting rescue is off, or the file holds a secret), a file stands whole below the names of
+all who wrote it. At a terminal the text goes through your pager, as git finds it in your own settings and environment.
+
+--patch prints what \`git apply\` takes, unchanged: kite diff src/auth.ts --by alice --patch | git apply --cached stages what
+alice alone changed. Kite compares by git, without any program or setting of the project.
+
+--json: {"ok":true, "diffs":[{"file", "path", "worktree", "was": its old name or null, "how": "added"|"deleted"|"renamed"|"changed",
+"mode", "writers":[{"id", "agent", "name"}|null], "isWhole": nobody can tell the writers apart, "isText", "diff"}],
+"unseen":[files that differ where the agent works, which Kite saw nobody write], "odd":[{"file", "what"}], "more": files beyond 500}
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Examples:
+  $ kite diff alice
+  $ kite diff src/auth.ts --stat
+  $ kite diff alice --commit
+  $ kite diff src/auth.ts --from v-12 --to v-15`;
+
+export function add(command: Command, run: Run): void {
+  command
+    .argument("[name-or-file]", "an agent, or a file or directory")
+    .option("--commit", "what the agent committed since it began")
+    .option("--stat", "count the lines of each file")
+    .option("--by <name>", "only what this agent changed")
+    .option("--from <version>", "from this version, instead of the last commit")
+    .option("--to <version>", "to this version, instead of the file as it is")
+    .option("--patch", "print a patch")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action((what: string | undefined, flags: DiffFlags) => run(world => diff(world, what, flags)));
 }

@@ -1,25 +1,116 @@
 /** Checks the daemon: whether it runs, answers and holds the lock, and which version it is. */
-import { constants, existsSync, lstatSync } from "node:fs";
+
+import { constants, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { HelloRefused, LocalError, NotRunning, WrongOwner } from "../../client/errors.ts";
+import { statFields } from "../../daemon/facts/process-table.ts";
 import { isAlive } from "../../daemon/facts/processes.ts";
+import { processWords } from "../../daemon/facts/programs.ts";
 import { readDaemonFile } from "../../daemon/instance/socket.ts";
 import { isElsewhere } from "../../hooks/client/mounts.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
-import { fewFiles } from "../few-files.ts";
-import type { Client, ProcessContext } from "../process-context.ts";
+import type { Client, ProcessContext } from "../context/process-context.ts";
 import { refusalText } from "../refusal-text.ts";
-import { isRebuilt } from "../stale-build.ts";
-import { version } from "../version.ts";
-import type { Check, Fix } from "../view/doctor.ts";
-import { advise, aside, fail, ok, restart, warn } from "./advice.ts";
-import { hasWorked, workOf } from "./at-work.ts";
-import { isStopped, listenerOf } from "./listener.ts";
-import { barred, type OddFile, oddFile } from "./odd-file.ts";
-import { missingOr } from "./own-files.ts";
+import { isRebuilt, version } from "../version.ts";
+import { clean, cut } from "../view/text.ts";
+import { fewFiles } from "../with-daemon.ts";
+import { missingOr } from "./files.ts";
+import { barred, type OddFile, oddFile } from "./odd-files.ts";
+import { advise, aside, type Check, type Fix, fail, ok, restart, warn } from "./results.ts";
 
-export interface DaemonFindings {
+// Who listens on Kite's socket, if it is not the daemon; and whether a process is stopped.
+
+/** A process, for a person. */
+interface Listener {
+  readonly pid: number;
+  /** The beginning of its command line. */
+  readonly command: string;
+}
+
+const commandColumns = 60;
+
+/** Returns the process that listens on the socket; null if the system does not tell it, as outside of Linux. */
+function listenerOf(socket: string): Listener | null {
+  const inodes = new Set(
+    textOf("/proc/net/unix")
+      .split("\n")
+      .flatMap(line => {
+        const [, , , flags, , , inode, path] = line.trim().split(/\s+/);
+        // The kernel's flag for a socket that accepts connections.
+        const listens = (Number.parseInt(flags ?? "0", 16) & 0x10000) !== 0;
+        return path === socket && listens && inode !== undefined ? [inode] : [];
+      }),
+  );
+  if (inodes.size === 0) return null;
+  const pid = names("/proc")
+    .filter(name => /^\d+$/.test(name))
+    .find(name =>
+      names(`/proc/${name}/fd`).some(fd =>
+        inodes.has(/^socket:\[(\d+)\]$/.exec(linkOf(`/proc/${name}/fd/${fd}`))?.[1] ?? ""),
+      ),
+    );
+  if (pid === undefined) return null;
+  const words = processWords(Number(pid))?.args ?? [];
+  return { pid: Number(pid), command: cut(clean(words.join(" ")), commandColumns) };
+}
+
+/** Whether a signal stopped the process (Ctrl-Z, SIGSTOP): it lives and does nothing. */
+function isStopped(pid: number): boolean {
+  const stat = textOf(`/proc/${pid}/stat`);
+  return /^[Tt]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+}
+
+/** Returns the text of a file of the system; "" if there is none. */
+export function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return ""; // The process ended, or the system has no /proc: nothing is told.
+  }
+}
+
+function names(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return []; // As above; or another user's process.
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return ""; // Closed meanwhile.
+  }
+}
+
+// Whether a process makes progress, as far as the system tells.
+
+/** What a process has done so far. */
+interface Work {
+  /** Processor time in ticks of the system's clock. */
+  readonly ticks: number;
+  /** It waits for a disk, which no signal interrupts. */
+  readonly isAtDisk: boolean;
+}
+
+/** Returns the work of a process; null if it is gone, or if the system does not tell, as outside of Linux. */
+function workOf(pid: number): Work | null {
+  const fields = statFields(textOf(`/proc/${pid}/stat`));
+  // Fields 14 and 15: the times in the program and in the kernel.
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  return Number.isNaN(ticks) ? null : { ticks, isAtDisk: fields[0] === "D" };
+}
+
+/** Whether the process did anything in between; null if the system does not tell. */
+function hasWorked(before: Work | null, after: Work | null): boolean | null {
+  if (before === null || after === null) return null;
+  return after.ticks > before.ticks || before.isAtDisk || after.isAtDisk;
+}
+
+interface DaemonFindings {
   readonly checks: readonly Check[];
   /** Null if no daemon answers. */
   readonly stats: StatsReply | null;

@@ -1,8 +1,8 @@
 /** What `kite status` says of hooks. It loads the checks of doctor only if there is something to say. */
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { ProcessContext } from "../process-context.ts";
-import { dist } from "../program-paths.ts";
-import { copiesProblem } from "./copies.ts";
+import type { ProcessContext } from "../context/process-context.ts";
+import { dist } from "../version.ts";
+import { copiesProblem } from "./hooks.ts";
 
 /** Returns a sentence for copies of another version, and one for all directories where sessions work without hooks. */
 export async function hookWarnings(
@@ -15,7 +15,7 @@ export async function hookWarnings(
     found.push(...checkCopies(world, dist).map(({ detail, todo }) => `${detail}; ${todo}`));
   }
   if (sessions.length > 0) {
-    const { placesIn, unhooked } = await import("./unhooked.ts");
+    const { placesIn, unhooked } = await import("./hooks.ts");
     const bare = unhooked(world, sessions);
     if (bare.length > 0) found.push(`Sessions work in ${placesIn(bare)} without hooks: see kite doctor.`);
   }

@@ -6,12 +6,11 @@ import { processWords } from "../../daemon/facts/programs.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import type { ProcessContext } from "../process-context.ts";
-import { dist } from "../program-paths.ts";
-import { version } from "../version.ts";
-import type { Check } from "../view/doctor.ts";
+import type { ProcessContext } from "../context/process-context.ts";
+import { dist, version } from "../version.ts";
 import { clean, listed } from "../view/text.ts";
-import { type Advice, advise, ok, warn } from "./advice.ts";
+import type { Check } from "./results.ts";
+import { type Advice, advise, ok, warn } from "./results.ts";
 
 const check = "path";
 

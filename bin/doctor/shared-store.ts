@@ -6,12 +6,12 @@ import { readStoreAddress } from "../../daemon/store/address.ts";
 import { storeConnection } from "../../daemon/store/connection.ts";
 import { readNode } from "../../daemon/store/node-id.ts";
 import type { StoreShowReply } from "../../protocol/schemas/store.ts";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext } from "../context/process-context.ts";
 import { clockSkewMs, lackText, skewText } from "../store/look.ts";
-import type { Check } from "../view/doctor.ts";
 import { storelessText, storeText } from "../view/store.ts";
 import { counted, duration } from "../view/text.ts";
-import { fail, ok, restart, warn } from "./advice.ts";
+import type { Check } from "./results.ts";
+import { fail, ok, restart, warn } from "./results.ts";
 
 const check = "store";
 

@@ -1,5 +1,5 @@
 /** `kite --version` in one file: see build.mjs. */
-import { endQuietlyWithReader } from "../standard-output.ts";
+import { endQuietlyWithReader } from "../entry.ts";
 import { version } from "../version.ts";
 
 /** Prints this program's version. */

@@ -4,24 +4,83 @@
  * Invariants: a step is done as a whole or not at all. However it ends, the last lines say what was done and what was not;
  * run again, it asks only for what is missing.
  */
+
 import { rmSync } from "node:fs";
 import { LocalError } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
 import { errorText, isSystemError } from "../../protocol/errors.ts";
-import { isYes, type Questions } from "../ask-person.ts";
-import type { AgentClient } from "../clients/client.ts";
-import { clients, clientsHere } from "../clients/list.ts";
-import { allChecks } from "../doctor/checks.ts";
-import { nextLines } from "../next-step.ts";
-import { interrupted, type ProcessContext, print, screenOf } from "../process-context.ts";
-import { daemonProgram } from "../program-paths.ts";
-import { type Check, checkLines, verdict } from "../view/doctor.ts";
-import { paragraphs, wrap } from "../view/text.ts";
+import { nextLines } from "../commands/home-screen.ts";
+import { isYes, type Questions } from "../context/person.ts";
+import { interrupted, type ProcessContext, print, screenOf } from "../context/process-context.ts";
+import { allChecks } from "../doctor/doctor.ts";
+import { type Check, checkLines, verdict } from "../doctor/results.ts";
+import { daemonProgram } from "../version.ts";
+import { clean, counted, paragraphs, wrap } from "../view/text.ts";
 import { exitCodes } from "../with-daemon.ts";
-import { clientStep, trustStep } from "./client-step.ts";
-import { commandStep, completionStep } from "./shell-steps.ts";
-import type { Step } from "./step.ts";
-import type { Order } from "./wish.ts";
+import type { AgentClient, Trust } from "./client.ts";
+import { clients, clientsHere } from "./clients.ts";
+import { commandStep, completionStep, type Step } from "./shell.ts";
+import { connect, type Order, observeFirst } from "./wish.ts";
+import { type FileToWrite, installLines } from "./words.ts";
+
+// The step that connects one client.
+
+/** Throws InstallFailed if the client cannot be connected. */
+function clientStep(world: ProcessContext, client: AgentClient, order: Order): Step {
+  const connection = client.plan(world, order.wish);
+  const { bin } = world.paths;
+  const mode: FileToWrite = { path: world.paths.config, does: "write", of: "the mode: observe" };
+  const files = [...connection.files(), ...(order.observe ? [mode] : [])];
+  const others = files.filter(({ path }) => !path.startsWith(`${bin}/`));
+  const changes = others.filter(({ does }) => does === "create" || does === "change");
+  return {
+    what: `hooks for ${client.title}`,
+    is: "open",
+    writes: [
+      ...others.map(({ path, does, of }) => `${path} (${does === "keep" ? `${of}, already there` : of})`),
+      `${bin}/ (the programs that hooks start)`,
+    ].map(clean),
+    ...(changes.length === 0 ? { isThere: true } : {}),
+    ...(client.find(world) === null
+      ? { isUnsure: `${client.title} is not here: no program in PATH, no folder of its own` }
+      : {}),
+    work: async () => {
+      await observeFirst(world, order);
+      return installLines(await connect(world, connection), connection, false).filter(isOfNow);
+    },
+  };
+}
+
+/** The step in which the client is told that the person trusts Kite's hooks. */
+async function trustStep(
+  world: ProcessContext,
+  client: AgentClient,
+  trust: Trust | undefined,
+): Promise<Step> {
+  const what = `${client.title}'s trust in them`;
+  if (trust === undefined || !client.isConnected(world))
+    return { what, is: "impossible", says: `Kite's hooks are not there for ${client.title} to trust` };
+  const missing = await trust.missing(world);
+  if (missing === 0) return { what, is: "there", says: `${client.title} trusts Kite's hooks` };
+  return {
+    what,
+    is: "open",
+    writes: [
+      clean(
+        `${trust.file(world)} (by ${client.title} itself: that you trust ${counted(missing, "hook")} of Kite's)`,
+      ),
+    ],
+    work: async () => {
+      await trust.give(world);
+      return [`${client.title} trusts Kite's hooks, in sessions that start from now on`];
+    },
+  };
+}
+
+/** What to do next is said when all steps are done. */
+function isOfNow(line: string): boolean {
+  return !line.startsWith("try next:");
+}
 
 const interruptedCode = 130;
 /** How long it looks for a daemon at most. */

@@ -3,14 +3,14 @@ import { resolve } from "node:path";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { InstallFailed } from "../../hooks/install/file.ts";
 import type { HookProgram } from "../../hooks/install/hooks-text.ts";
-import type { AgentClient, ClientOption, Connection, Wish } from "../clients/client.ts";
-import { clients, clientsToConnect } from "../clients/list.ts";
-import { writeSetting } from "../config/set.ts";
-import { chooseHookProgram, hookPrograms } from "../hook-program.ts";
-import type { ProcessContext } from "../process-context.ts";
-import { dist } from "../program-paths.ts";
-import type { InstallDone } from "../view/install.ts";
+import type { ProcessContext } from "../context/process-context.ts";
+import { writeSetting } from "../settings/config.ts";
+import { dist } from "../version.ts";
 import { listed } from "../view/text.ts";
+import type { AgentClient, ClientOption, Connection, Wish } from "./client.ts";
+import { clients, clientsToConnect } from "./clients.ts";
+import { chooseHookProgram, hookPrograms } from "./hook-program.ts";
+import type { InstallDone } from "./words.ts";
 
 export interface InstallFlags {
   readonly project?: string | true;

@@ -3,9 +3,8 @@ import type { ConfigValues } from "../../daemon/config/config.ts";
 import { healthText, projectFile } from "../../daemon/lead/settings.ts";
 import { InstallFailed } from "../../hooks/install/file.ts";
 import { type Gates, gatesInForce, gatesText, stricter } from "../../protocol/lead/roles.ts";
-import type { ProcessContext } from "../process-context.ts";
-import { trustNow } from "./checks/read.ts";
-import { readTrusted } from "./checks/trusted-store.ts";
+import type { ProcessContext } from "../context/process-context.ts";
+import { readTrusted, trustNow } from "./check-trust.ts";
 
 /** Returns the settings whose values are objects as text, by their names. */
 export function settingTexts({ gates, health }: ConfigValues): Readonly<Record<string, string>> {

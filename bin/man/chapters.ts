@@ -1,7 +1,7 @@
 /** The chapters of the manual: `kite help TOPIC`, and a part of the manual page. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { dist } from "../program-paths.ts";
+import { dist } from "../version.ts";
 import { wrap } from "../view/text.ts";
 
 /** What each chapter is about, by topic. Its text stands in the file `TOPIC.md`, which the build copies. */

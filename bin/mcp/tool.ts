@@ -1,21 +1,200 @@
 /** Defines tools, and turns their answers into results that models and programs can read. */
-import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
+
+import type {
+  CallToolResult,
+  McpServer,
+  ServerContext,
+  StandardSchemaWithJSON,
+  ToolAnnotations,
+} from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import type { KiteClient } from "../../client/client.ts";
 import { LocalError } from "../../client/errors.ts";
 import { isSystemError, systemErrorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { nearPathsIn, plain } from "../../protocol/text.ts";
+import { nearest, nearPathsIn, plain } from "../../protocol/text.ts";
 import { callParameter } from "../../protocol/tool-call.ts";
 import { isObject } from "../../protocol/wire.ts";
+import { numbersIn } from "../context/task-numbers.ts";
 import { refusalText, toolWords } from "../refusal-text.ts";
-import { numbersIn } from "../tasks/numbering.ts";
-import { inNumbers } from "../tasks/numbers.ts";
 import { staleText } from "../view/store.ts";
+import { inNumbers } from "../view/task-names.ts";
 import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
-import { checkedInput, WrongInput } from "./input.ts";
-import { shortSchema } from "./schema.ts";
+
+// Checks a tool's parameters, and words what is wrong with them: by their own names, as the tool's list has them.
+
+/** Wrong parameters that one refusal names. */
+const namedMax = 5;
+
+type RawIssue = z.core.$ZodRawIssue;
+
+/** A call's parameters are not those of its tool. Its message says which, and what to give. */
+export class WrongInput extends Error {
+  override readonly name = "WrongInput";
+  /** The first parameter that is wrong; null: they are wrong together. */
+  readonly path: string | null;
+
+  constructor(message: string, path: string | null) {
+    super(message);
+    this.path = path;
+  }
+}
+
+/** Returns the parameters as `input` reads them. Throws `WrongInput`. */
+function checkedInput<I extends z.ZodObject>(tool: string, input: I, given: unknown): z.output<I> {
+  const unknown = unknownNames(tool, input, given);
+  const parsed = input.safeParse(given, { error: issueText });
+  const issues = parsed.error?.issues ?? [];
+  const all = [...new Set([...unknown, ...issues.map(({ path, message }) => placed(place(path), message))])];
+  if (parsed.success && all.length === 0) return parsed.data;
+  const [first] = issues;
+  throw new WrongInput(
+    all.slice(0, namedMax).join("; "),
+    first === undefined ? null : place(first.path) || null,
+  );
+}
+
+/** A parameter that a tool does not have would change nothing, and whoever gave it would not know. */
+function unknownNames(tool: string, { shape }: z.ZodObject, given: unknown): string[] {
+  const names = Object.keys(shape);
+  if (typeof given !== "object" || given === null) return [];
+  const unknown = Object.keys(given).filter(name => !names.includes(name));
+  return unknown.map(name => {
+    const near = nearest(name, names);
+    const has = names.length === 0 ? "it takes none" : `it takes ${names.join(", ")}`;
+    return `${tool} has no parameter ${name}; ${near === null ? has : `did you mean ${near}?`}`;
+  });
+}
+
+/** Names a place as code does: `codeView[0].file`. */
+function place(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((before, key) => {
+    if (typeof key === "number") return `${before}[${key}]`;
+    return before === "" ? String(key) : `${before}.${String(key)}`;
+  }, "");
+}
+
+function placed(at: string, message: string): string {
+  if (at === "") return message;
+  return message.startsWith(itself) ? `${at} ${message.slice(itself.length)}` : `${at}: ${message}`;
+}
+
+/** A sentence that begins so has the parameter's name there. */
+const itself = "it ";
+
+/** What a parameter has to be; undefined: the schema's own sentence says it. */
+function issueText(issue: RawIssue): string | undefined {
+  switch (issue.code) {
+    case "invalid_type": {
+      const wanted = typeWords[issue.expected] ?? `a value of the type ${issue.expected}`;
+      return issue.input === undefined
+        ? `it is missing; give ${wanted}`
+        : `give ${wanted}, not ${typeOf(issue.input)}`;
+    }
+    case "too_small":
+      return bound(issue.origin, Number(issue.minimum), "at least");
+    case "too_big":
+      return bound(issue.origin, Number(issue.maximum), "at most");
+    case "invalid_value":
+      return `give one of ${issue.values.map(String).join(", ")}`;
+    case "unrecognized_keys":
+      return `there is no ${issue.keys.join(", ")} here; leave it out`;
+    case "invalid_union":
+      return "it has none of the forms that it may have";
+    case "custom":
+      return undefined;
+    default:
+      return "it has not the form that it must have";
+  }
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+  nonoptional: "a value",
+};
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  const words: Readonly<Record<string, string>> = { ...typeWords, boolean: String(value) };
+  return words[typeof value] ?? "that";
+}
+
+function bound(origin: string, number: number, how: "at least" | "at most"): string {
+  if (origin === "string")
+    return how === "at least" && number <= 1 ? "it must not be empty" : `give ${how} ${number} characters`;
+  if (origin === "array") return `give ${how} ${number} ${number === 1 ? "item" : "items"}`;
+  return `give ${how} ${number}`;
+}
+
+// What tools/list says of a tool's parameters. Every session's model reads it at its start.
+
+/** Keywords that no model needs: who breaks a bound is told the bound. */
+const left = new Set([
+  "$schema",
+  "additionalProperties",
+  "maxItems",
+  "maxLength",
+  "maximum",
+  "minItems",
+  "minLength",
+  "minimum",
+  "pattern",
+]);
+
+/**
+ * Metadata for a parameter whose description says in a few words what its schema says at length: tools/list has the
+ * description, calls are checked by the schema.
+ */
+export function inWords(description: string): { readonly description: string; readonly isTold: true } {
+  return { description, isTold: true };
+}
+
+/**
+ * Returns a schema whose JSON form names parameters, types and required ones only. It lets every call pass: the tool checks
+ * its parameters itself, in words of its own.
+ */
+function shortSchema(input: z.ZodObject): StandardSchemaWithJSON {
+  const { jsonSchema, ...standard } = input["~standard"];
+  return {
+    "~standard": {
+      ...standard,
+      validate: value => ({ value }),
+      jsonSchema: {
+        input: options => withoutBounds(jsonSchema.input(options)),
+        output: options => withoutBounds(jsonSchema.output(options)),
+      },
+    },
+  };
+}
+
+function withoutBounds(schema: object): Record<string, unknown> {
+  if ("isTold" in schema && "type" in schema && "description" in schema) {
+    return { type: schema.type, description: schema.description };
+  }
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([keyword]) => !left.has(keyword))
+      .map(([keyword, value]) => [keyword, keyword === "properties" ? eachProperty(value) : within(value)]),
+  );
+}
+
+/** The names of properties are no keywords: a parameter may be called `pattern`. */
+function eachProperty(properties: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, within(value)]));
+}
+
+function within(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(within);
+  return typeof value === "object" && value !== null ? withoutBounds(value) : value;
+}
 
 /** The context of a call. */
 export interface Call {

@@ -1,13 +1,27 @@
-/** `kite history`: which versions Kite keeps of a file. */
+import type { Command } from "commander";
 import type { UnkeptRow, VersionRow } from "../../protocol/schemas/rescue.ts";
-import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
+import {
+  type ProcessContext,
+  printFramed,
+  printJson,
+  type Run,
+  screenOf,
+} from "../context/process-context.ts";
 import { clean, counted, type Screen } from "../view/text.ts";
-import { fileWord, offLines, unkeptLines, versionRows } from "../view/versions.ts";
 import { ask, exitCodes, rowsOf } from "../with-daemon.ts";
-import { type Asker, asAsker, readerOf } from "./asker.ts";
-import { Commits } from "./committed.ts";
-import { onDisk } from "./on-disk.ts";
-import { contentOf, keptFile, uncommittedOf } from "./versions.ts";
+import { fileWord, offLines, unkeptLines, versionRows } from "./shown.ts";
+import {
+  type Asker,
+  asAsker,
+  Commits,
+  contentOf,
+  keptFile,
+  onDisk,
+  readerOf,
+  uncommittedOf,
+} from "./versions.ts";
+
+// `kite history`: which versions Kite keeps of a file.
 
 interface HistoryFlags {
   readonly all?: boolean;
@@ -31,7 +45,7 @@ interface HistoryData {
 }
 
 /** Returns the exit code. */
-export function history(world: ProcessContext, file: string, flags: HistoryFlags): Promise<number> {
+function history(world: ProcessContext, file: string, flags: HistoryFlags): Promise<number> {
   const json = flags.json === true;
   return asAsker(world, json, async asker => {
     const data = await historyOf(asker, file, flags.all === true);
@@ -116,4 +130,31 @@ function nowLines(now: Now | null, latest: VersionRow | undefined, word: string)
   return [
     `The file has changed since ${latest.version}, outside of Kite: kite diff ${word} --from ${latest.version}`,
   ];
+}
+
+const help = `
+Kite keeps what agents write: after each write that it learns of, what the file has then. History lists these versions: who
+wrote each, with which tool, when, and how many lines it added and took. It shows what no commit contains; --all shows older
+ones. It says of which version the content is gone, and why a file is not kept. An agent sees its own project alone.
+
+kite diff shows what changed between versions, kite undo takes changes back, and kite help rescue says what is kept where.
+
+--json: {"ok":true, "path", "versions":[...], "older", "unkept":[...], "now":{"version"}|"changed"|"absent"|"odd"|null,
+"on", "trouble"}, rows as \`query\` gives them
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Examples:
+  $ kite history src/auth.ts
+  $ kite history --all src/`;
+
+export function add(command: Command, run: Run): void {
+  command
+    .argument("<file>", "a file, or a directory: all files below it")
+    .option("--all", "show older versions, too: from before a file was last as committed")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action((file: string, flags: { readonly all?: boolean; readonly json?: boolean }) =>
+      run(world => history(world, file, flags)),
+    );
 }

@@ -1,26 +1,133 @@
-/** `kite rescue`: what was wiped lately; `kite rescue restore`: brings it back. */
-
+import { isUtf8 } from "node:buffer";
+import { resolve } from "node:path";
+import type { Command } from "commander";
 import type { RescueStateReply, VersionRow, WipedRow, WipeRow } from "../../protocol/schemas/rescue.ts";
 import { nearPath } from "../../protocol/text.ts";
-import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
-import { realPath } from "../real-path.ts";
-import { type ScopeFlags, scopeProject } from "../scope.ts";
+import { absolute } from "../context/actor.ts";
+import { refuseAgent } from "../context/person.ts";
+import {
+  type ProcessContext,
+  print,
+  printFramed,
+  printJson,
+  type Run,
+  screenOf,
+} from "../context/process-context.ts";
+import { fileTyped, realPath, type ScopeFlags, scopeProject } from "../context/project.ts";
+import { sinceForms, sinceTime } from "../trail/explained.ts";
 import { bytes, clean, counted, type Screen } from "../view/text.ts";
-import { damageTexts, fileWord, offLines, versionRows, wipesView } from "../view/versions.ts";
-import { ask, exitCodes, fail, rowsOf } from "../with-daemon.ts";
-import { type Asker, asAsker, readerOf } from "./asker.ts";
-import { Commits } from "./committed.ts";
-import { patchOf } from "./patch.ts";
-import { filesOf, type RestoredFile, restore, type Tools, wipeNamed } from "./restore.ts";
-import { Texts } from "./texts.ts";
-import { contentOf, versionsAt, versionsOf } from "./versions.ts";
-import { type WaitFlag, waitOf } from "./write-back.ts";
+import { ask, asPerson, exitCodes, fail, printDone, rowsOf } from "../with-daemon.ts";
+import {
+  addWait,
+  filesOf,
+  type RestoredFile,
+  restore,
+  type Tools,
+  type WaitFlag,
+  waitOf,
+  wipeNamed,
+} from "./restore.ts";
+import { damageTexts, fileWord, offLines, versionRows, wipesView } from "./shown.ts";
+import { isBinary, Texts } from "./texts.ts";
+import { type Asker, asAsker, Commits, contentOf, readerOf, versionsAt, versionsOf } from "./versions.ts";
 
-export interface RescueFlags extends ScopeFlags {
+// `kite rescue purge`: removes kept versions for good.
+
+interface PurgeFlags {
+  readonly before?: string;
   readonly json?: boolean;
 }
 
-export interface RestoreFlags extends WaitFlag {
+/** Returns the exit code. */
+async function purge(
+  world: ProcessContext,
+  file: string | undefined,
+  { before, json = false }: PurgeFlags,
+): Promise<number> {
+  const refused = await refuseAgent(world, json, "purge");
+  if (refused !== null) return refused;
+  const at = before === undefined ? null : sinceTime(before, world.now());
+  if (before !== undefined && at === null)
+    return fail(world, json, "usage", `--before takes ${sinceForms}, not ${before}`);
+  if (file === undefined && at === null)
+    return fail(world, json, "usage", "say what to remove: a file, or --before a time, or both");
+  const path = file === undefined ? {} : { file: resolve(absolute(world.cwd, fileTyped(file))) };
+  const time = at === null ? {} : { before: at };
+  return asPerson(
+    world,
+    json,
+    async client => {
+      const reply = await ask(client, "rescue_purge", { ...path, ...time });
+      if (json) {
+        printJson(world, reply);
+        return exitCodes.done;
+      }
+      const { versions, contents, bytes: size, alsoIn } = reply;
+      const what =
+        versions === 0
+          ? "Kite keeps no such version: nothing was removed."
+          : `Removed for good: ${counted(versions, "version")}, ${counted(contents, "content")}, ${bytes(size)}.`;
+      const also = alsoIn.map(
+        other =>
+          `! The same content is kept of ${clean(nearPath(other, world.cwd))}: kite rescue purge ${fileWord(nearPath(other, world.cwd))}`,
+      );
+      return printDone(world, false, reply, () => [what, ...also]);
+    },
+    { person: "always" },
+  );
+}
+
+// Patches as `git apply` takes them.
+
+/** A file of a patch; `before` null: there was none; `after` null: it is deleted. */
+interface PatchedFile {
+  /** The path from the top of the worktree. */
+  readonly file: string;
+  readonly mode: number;
+  readonly before: Buffer | null;
+  readonly after: Buffer | null;
+}
+
+/** Returns the patch of a file; null: it is no UTF-8 text. Empty if nothing changed. Throws `ProgramFailed`. */
+export async function patchOf(
+  texts: Texts,
+  { file, mode, before, after }: PatchedFile,
+): Promise<Buffer | null> {
+  const [old, fresh] = [before ?? Buffer.alloc(0), after ?? Buffer.alloc(0)];
+  if ([old, fresh].some(content => isBinary(content) || !isUtf8(content))) return null;
+  if (before !== null && after !== null && before.equals(after)) return Buffer.alloc(0);
+  const [from, to] = [quoted(`a/${file}`), quoted(`b/${file}`)];
+  const kind = mode % 2 === 1 ? "100755" : "100644";
+  const hunks = await texts.unified(old, fresh);
+  const head = [
+    `diff --git ${from} ${to}`,
+    ...(before === null ? [`new file mode ${kind}`] : []),
+    ...(after === null ? [`deleted file mode ${kind}`] : []),
+    ...(hunks.length === 0
+      ? []
+      : [`--- ${before === null ? "/dev/null" : from}`, `+++ ${after === null ? "/dev/null" : to}`]),
+  ];
+  return Buffer.concat([Buffer.from(`${head.join("\n")}\n`), hunks]);
+}
+
+/** Returns a path as git writes it in a patch: in quotes if a line or a tab, a quote or a byte beyond ASCII is in it. */
+function quoted(path: string): string {
+  if (/^[ !#-[\]-~]*$/.test(path)) return path;
+  const bytes = [...Buffer.from(path)].map(byte => {
+    const character = String.fromCharCode(byte);
+    if (character === '"' || character === "\\") return `\\${character}`;
+    return byte < 0x20 || byte > 0x7e ? `\\${byte.toString(8).padStart(3, "0")}` : character;
+  });
+  return `"${bytes.join("")}"`;
+}
+
+// `kite rescue`: what was wiped lately; `kite rescue restore`: brings it back.
+
+interface RescueFlags extends ScopeFlags {
+  readonly json?: boolean;
+}
+
+interface RestoreFlags extends WaitFlag {
   readonly into?: string;
   readonly patch?: boolean;
   readonly whole?: boolean;
@@ -34,7 +141,7 @@ const wipesMax = 20;
 const asideMax = 20;
 
 /** Lists what was wiped. Returns the exit code. */
-export function rescued(world: ProcessContext, flags: RescueFlags): Promise<number> {
+function rescued(world: ProcessContext, flags: RescueFlags): Promise<number> {
   const json = flags.json === true;
   return asAsker(world, json, async asker => {
     const wipes = await wipesFor(world, asker, flags);
@@ -87,7 +194,7 @@ function asideLines(rows: readonly VersionRow[], folder: string, screen: Screen)
 }
 
 /** Brings back what a wipe took. Returns the exit code. */
-export function restored(
+function restored(
   world: ProcessContext,
   id: string,
   file: string | null,
@@ -203,4 +310,77 @@ async function printPatch(
       );
   }
   return missing.length === 0 ? exitCodes.done : exitCodes.failed;
+}
+
+const help = `
+Rescue lists what was wiped lately in the project: by which command of whom, whose lines they were, and how many. restore
+brings it back. kite history FILE lists all kept versions of a file, and kite help rescue says what is kept where, what is
+never kept, and how to switch it off. An agent sees its own project alone.
+
+--json: {"ok":true, "wipes":[...], "state":{...}}, rows as \`query\` gives them
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Examples:
+  $ kite rescue
+  $ kite rescue restore r-12`;
+
+const restoreHelp = `
+A file that did not go on since gets its version back as a whole. Into one that did, Kite merges the kept work; where lines
+overlap it says so, and leaves the file alone. What a file had before is kept, too. A restore is an edit: it waits for the
+file's lock, and freezes and gates hold it back; an agent restores into its project's worktrees alone.
+
+--json: {"ok":true, "wipe", "files":[{"file", "path", "version", "is":"restored"|"merged"|"marked"|"same"|"left", "why",
+"conflicts", "before", "lines"}]}
+
+Exit codes: 0 all of it is there again, 1 refused, or some of it is not, 3 no daemon runs.
+
+Examples:
+  $ kite rescue restore r-12
+  $ kite rescue restore r-12 src/auth.ts
+  $ kite rescue restore r-12 --into /tmp/lost
+  $ kite rescue restore r-12 --patch > lost.patch`;
+
+const purgeHelp = `
+The versions are removed from the disk, and nothing brings them back. Where another file has a version with the same
+content, purge names it. Only a person purges.
+
+--json: {"ok":true, "versions", "contents", "bytes", "alsoIn":[...]}
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Examples:
+  $ kite rescue purge config/secrets.yml
+  $ kite rescue purge --before 7d`;
+
+export function add(command: Command, run: Run): void {
+  command
+    .enablePositionalOptions()
+    .option("--all", "show all projects")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action((flags: RescueFlags) => run(world => rescued(world, flags)));
+  const restores = command
+    .command("restore")
+    .description("bring back what was wiped")
+    .argument("<id>", "what was wiped: r-12, as kite rescue lists it; or a version: v-12")
+    .argument("[file]", "only this file of it, or the files below this directory")
+    .option("--into <dir>", "bring the files back into this directory instead")
+    .option("--patch", "print the lost work as a patch, and write nothing")
+    .option("--whole", "put the kept version in the place of all that a file has now")
+    .option("--conflicts", "where lines overlap, write both with git's marks");
+  addWait(restores)
+    .option("--json", "print one JSON object")
+    .addHelpText("after", restoreHelp)
+    .action((id: string, file: string | undefined, flags: RestoreFlags) =>
+      run(world => restored(world, id, file ?? null, flags)),
+    );
+  command
+    .command("purge")
+    .description("remove kept versions for good")
+    .argument("[file]", "of this file, or of all files below this directory")
+    .option("--before <time>", "only versions before this: a date, or an age such as 7d")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", purgeHelp)
+    .action((file: string | undefined, flags: PurgeFlags) => run(world => purge(world, file, flags)));
 }

@@ -1,24 +1,108 @@
-/** `kite undo`: takes changes of a file back, and keeps what others wrote since where nothing overlaps. */
+import type { Command } from "commander";
 import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import { isYes, terminalQuestion } from "../ask-person.ts";
-import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
-import { scopeProject } from "../scope.ts";
-import { paint } from "../view/color.ts";
-import { clean, type Screen } from "../view/text.ts";
-import { authorOf, diffLines, fileWord, versionRows } from "../view/versions.ts";
+import { isYes, terminalQuestion } from "../context/person.ts";
+import {
+  type ProcessContext,
+  print,
+  printFramed,
+  printJson,
+  type Run,
+  screenOf,
+} from "../context/process-context.ts";
+import { scopeProject } from "../context/project.ts";
+import { clean, paint, type Screen } from "../view/text.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
-import { type Asker, asAsker, readerOf } from "./asker.ts";
-import { Commits } from "./committed.ts";
-import { bytesOf, type Change, changed, type Outcome } from "./merge.ts";
-import { type OnDisk, onDisk } from "./on-disk.ts";
-import { conflictText, modeOf } from "./restore.ts";
-import { Texts } from "./texts.ts";
-import { type Choice, isBy, type Step, stepsOf } from "./undo-steps.ts";
-import { keptFile, neededContent, uncommittedOf, versionsOf } from "./versions.ts";
-import { type WaitFlag, waitOf, writeBack } from "./write-back.ts";
+import { addWait, conflictText, modeOf, type WaitFlag, waitOf, writeBack } from "./restore.ts";
+import { authorOf, diffLines, fileWord, versionRows } from "./shown.ts";
+import { bytesOf, type Change, changed, type Outcome, Texts } from "./texts.ts";
+import {
+  type Asker,
+  asAsker,
+  Commits,
+  keptFile,
+  neededContent,
+  type OnDisk,
+  onDisk,
+  readerOf,
+  uncommittedOf,
+  versionsOf,
+} from "./versions.ts";
 
-export interface UndoFlags extends WaitFlag {
+// Which changes of a file are taken back. Pure.
+
+/** Takes back what lies between two versions; `to` null: what the commit had on which `from` was based. */
+interface Step {
+  readonly from: VersionRow;
+  readonly to: VersionRow | null;
+  /** What is taken back, the latest first. */
+  readonly takes: readonly VersionRow[];
+}
+
+type Choice =
+  | { readonly is: "last" }
+  | { readonly is: "to" | "one"; readonly version: string }
+  | { readonly is: "before"; readonly name: string };
+
+/** Whether the version is by the one that a person means: by name or id. */
+function isBy({ by }: Pick<VersionRow, "by">, name: string): boolean {
+  return by !== null && (by.name === name || by.id === name || by.agent === name);
+}
+
+/**
+ * Returns the steps, the latest change first, or a sentence that says why there are none. `rows` are the versions of a file,
+ * the latest first; `uncommitted` says how many of them no commit contains.
+ */
+export function stepsOf(
+  rows: readonly VersionRow[],
+  uncommitted: number,
+  choice: Choice,
+): readonly Step[] | string {
+  switch (choice.is) {
+    case "last": {
+      const at = rows.findIndex(({ kind }, i) => kind === "write" && i < uncommitted);
+      return at === -1
+        ? "Kite keeps no write of it since it was last as committed"
+        : [step(rows, at, at + 1)];
+    }
+    case "to": {
+      const at = rows.findIndex(({ version }) => version === choice.version);
+      if (at === -1) return `Kite keeps no version ${choice.version} of it`;
+      return [step(rows, 0, at)];
+    }
+    case "one": {
+      const at = rows.findIndex(({ version }) => version === choice.version);
+      return at === -1 ? `Kite keeps no version ${choice.version} of it` : [step(rows, at, at + 1)];
+    }
+    case "before": {
+      const steps: Step[] = [];
+      for (let at = 0; at < uncommitted; ) {
+        let end = at;
+        while (end < uncommitted && isTaken(rows[end], choice.name)) end += 1;
+        if (end > at) steps.push(step(rows, at, end));
+        at = end + 1;
+      }
+      return steps.length === 0
+        ? `Kite keeps no write of ${choice.name} in it since it was last as committed`
+        : steps;
+    }
+  }
+}
+
+function isTaken(row: VersionRow | undefined, name: string): boolean {
+  return row !== undefined && isBy(row, name);
+}
+
+/** The step that takes back the versions from `start` on, before `end`. */
+function step(rows: readonly VersionRow[], start: number, end: number): Step {
+  const from = rows[start];
+  if (from === undefined) throw new Error("a step without versions");
+  return { from, to: rows[end] ?? null, takes: rows.slice(start, end) };
+}
+
+// `kite undo`: takes changes of a file back, and keeps what others wrote since where nothing overlaps.
+
+interface UndoFlags extends WaitFlag {
   readonly to?: string;
   readonly before?: string;
   readonly yes?: boolean;
@@ -47,7 +131,7 @@ interface Plan {
 }
 
 /** Returns the exit code. */
-export function undo(world: ProcessContext, file: string | undefined, flags: UndoFlags): Promise<number> {
+function undo(world: ProcessContext, file: string | undefined, flags: UndoFlags): Promise<number> {
   const json = flags.json === true;
   const waitMs = waitOf(flags);
   const wrong = typeof waitMs === "string" ? waitMs : misuse(file, flags);
@@ -284,4 +368,39 @@ async function planLines(
     ...versionRows(takes, false, screen),
     ...(hunks === null ? [] : diffLines(hunks, screen, diffLinesMax)),
   ];
+}
+
+const help = `
+Undo takes the last write of a file back, whoever wrote it; --to takes back all writes since a version, --before those of
+one agent. A file that is gone gets back what it had. What others wrote since stays where nothing overlaps. Undo shows what it will do, and asks on a terminal;
+elsewhere --yes says yes, which an agent needs to take back the work of others. What the file had before is kept: undo
+says how to have it again.
+
+An undo is an edit: it waits for the file's lock, and freezes and gates hold it back. Where lines overlap, it says so and
+leaves the file alone.
+
+--json: {"ok":true, "file", "path", "takes":["v-3"], "wouldBe", "result":"whole"|"merged"|"marked"|"same"|"none",
+"before":"v-4", "version":"v-5"}; a conflict is {"ok":false, "code":"conflict", "error", "file", "path", "conflicts"}
+
+Exit codes: 0 done, 1 refused, in conflict or failed, 3 no daemon runs.
+
+Examples:
+  $ kite undo src/auth.ts
+  $ kite undo src/auth.ts --to v-12
+  $ kite undo --before alice                   # the last write of alice
+  $ kite undo src/auth.ts --before alice       # all that alice wrote in it since the last commit`;
+
+export function add(command: Command, run: Run): void {
+  const undoes = command
+    .argument("[file]", "the file; without it the last write of the agent that --before names")
+    .option("--to <version>", "back to this version (kite history lists them)")
+    .option("--before <name>", "take back what this agent wrote")
+    .option("-n, --dry-run", "show what would be done, and do nothing")
+    .option("-y, --yes", "do not ask")
+    .option("--whole", "put the earlier version in the place of all that the file has now")
+    .option("--conflicts", "where lines overlap, write both with git's marks");
+  addWait(undoes)
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action((file: string | undefined, flags: UndoFlags) => run(world => undo(world, file, flags)));
 }

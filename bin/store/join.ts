@@ -1,14 +1,12 @@
 /** `kite store join URL`: checks a store, writes the setting, begins the daemon anew, and goes on with the project. */
 import { loadConfig } from "../../daemon/config/config.ts";
 import { readStoreAddress } from "../../daemon/store/address.ts";
-import { type AskPerson, isYes } from "../ask-person.ts";
-import type { AskSecret } from "../ask-secret.ts";
-import { atWork } from "../at-work.ts";
-import { writeSetting } from "../config/set.ts";
-import { refuseAgent } from "../person.ts";
-import { type ProcessContext, print, printJson } from "../process-context.ts";
+import type { AskSecret } from "../context/person.ts";
+import { type AskPerson, isYes, refuseAgent } from "../context/person.ts";
+import { type ProcessContext, print, printJson } from "../context/process-context.ts";
+import { writeSetting } from "../settings/config.ts";
 import { clean, listed } from "../view/text.ts";
-import { exitCodes, fail, reported } from "../with-daemon.ts";
+import { atWork, exitCodes, fail, reported } from "../with-daemon.ts";
 import { keepPassword, lackText, lookLines, reachStore } from "./look.ts";
 import { restartDaemon } from "./restart.ts";
 import { type StoreFlags, say, share } from "./share.ts";

@@ -1,9 +1,8 @@
 /** `kite store leave` and `kite store rejoin`: the ways out of a store, and of another home's place in it. */
 import type { StoreLeaveReply } from "../../protocol/schemas/store.ts";
-import { type AskPerson, isYes } from "../ask-person.ts";
-import { takeSetting } from "../config/set.ts";
-import { refuseAgent } from "../person.ts";
-import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
+import { type AskPerson, isYes, refuseAgent } from "../context/person.ts";
+import { type Client, type ProcessContext, print, printJson, screenOf } from "../context/process-context.ts";
+import { takeSetting } from "../settings/config.ts";
 import { tilde } from "../view/places.ts";
 import { minute } from "../view/store.ts";
 import { clean, counted, listed } from "../view/text.ts";

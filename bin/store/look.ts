@@ -5,8 +5,8 @@ import { type JournalAddress, lookAtStore, type StoreLook } from "../../daemon/j
 import type { StoreAddress } from "../../daemon/store/address.ts";
 import { secretPlaces, storeConnection } from "../../daemon/store/connection.ts";
 import { findSecrets, keepSecret } from "../../daemon/store/secret.ts";
-import type { AskSecret } from "../ask-secret.ts";
-import type { ProcessContext } from "../process-context.ts";
+import type { AskSecret } from "../context/person.ts";
+import type { ProcessContext } from "../context/process-context.ts";
 import { clean, counted } from "../view/text.ts";
 import { Refused } from "../with-daemon.ts";
 import { say } from "./share.ts";

@@ -1,8 +1,7 @@
 /** `kite store share`: shares the project of the working directory, after a question. */
 import type { CopyNotes, StoreShareReply } from "../../protocol/schemas/store.ts";
-import { type AskPerson, isYes } from "../ask-person.ts";
-import { refuseAgent } from "../person.ts";
-import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
+import { type AskPerson, isYes, refuseAgent } from "../context/person.ts";
+import { type Client, type ProcessContext, print, printJson, screenOf } from "../context/process-context.ts";
 import { tilde } from "../view/places.ts";
 import { clean, counted, listed, wrap } from "../view/text.ts";
 import { asPerson, exitCodes, fail, granted, ask as request } from "../with-daemon.ts";

@@ -3,17 +3,21 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import { isGrave, type Risk } from "../../protocol/names.ts";
 import type { TaskPriority, TaskRow } from "../../protocol/schemas/task.ts";
-import { actingSession, terminalName, terminalProcess } from "../actor.ts";
-import { defined } from "../defined.ts";
-import { isAgents, type RefuseOptions, refuseAgent } from "../person.ts";
-import { registerPerson } from "../person-session.ts";
-import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
-import { ownProject, projectOf } from "../project.ts";
+import { actingSession, terminalName, terminalProcess } from "../context/actor.ts";
+import { isAgents, type RefuseOptions, refuseAgent, registerPerson } from "../context/person.ts";
+import {
+  type Client,
+  type ProcessContext,
+  print,
+  printFramed,
+  printJson,
+} from "../context/process-context.ts";
+import { ownProject, projectOf } from "../context/project.ts";
+import { defined } from "../entry.ts";
 import { refusalText } from "../refusal-text.ts";
+import { inNumbers, numbersOf, standing, taskNamed } from "../view/task-names.ts";
 import { clean } from "../view/text.ts";
 import { type AskOptions, exitCodes, fail, printDone, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
-import { inNumbers, numbersOf, taskNamed } from "./numbers.ts";
-import { standing } from "./standing.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;

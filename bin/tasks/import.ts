@@ -6,13 +6,13 @@ import { errorText, isSystemError, jsonProblem } from "../../protocol/errors.ts"
 import { limits } from "../../protocol/limits.ts";
 import type { ParamsOf } from "../../protocol/schemas/requests.ts";
 import { isObject } from "../../protocol/wire.ts";
-import { actingSession } from "../actor.ts";
-import { refuseAgent } from "../person.ts";
-import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
-import { projectOf } from "../project.ts";
+import { actingSession } from "../context/actor.ts";
+import { refuseAgent } from "../context/person.ts";
+import { type Client, type ProcessContext, print, printJson } from "../context/process-context.ts";
+import { projectOf } from "../context/project.ts";
+import { numbering } from "../context/task-numbers.ts";
 import { counted, listed } from "../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
-import { numbering } from "./numbering.ts";
 
 /** A task as `task_import` takes it. */
 export type Stored = ParamsOf<"task_import">["tasks"][number];

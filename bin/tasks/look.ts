@@ -1,23 +1,35 @@
 /** Commands that show tasks: list, ready, show, graph. */
+
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/schemas/task.ts";
-import { clientLists } from "../leading.ts";
+import { actingSession } from "../context/actor.ts";
 import {
   type Client,
+  jsonLine,
   type ProcessContext,
   print,
   printFramed,
   printJson,
   screenOf,
-} from "../process-context.ts";
-import { ownProject, projectOf } from "../project.ts";
-import { graphView } from "../view/task-graph.ts";
-import { mermaidView } from "../view/task-mermaid.ts";
-import { tasksView, taskView } from "../view/tasks.ts";
-import { counted, wrap } from "../view/text.ts";
-import { ask, exitCodes, fail, knownRowsOf, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
-import { numbersIn } from "./numbering.ts";
-import { numbersOf, taskNamed } from "./numbers.ts";
+} from "../context/process-context.ts";
+import { ownProject, projectOf } from "../context/project.ts";
+import { numbersIn } from "../context/task-numbers.ts";
+import { clientLists } from "../leading.ts";
+import { numbersOf, taskNamed } from "../view/task-names.ts";
+import { graphView, mermaidView, tasksView, taskView } from "../view/tasks.ts";
+import { clean, counted, wrap } from "../view/text.ts";
+import {
+  ask,
+  exitCodes,
+  fail,
+  knownRowsOf,
+  printDone,
+  printShown,
+  rowsOf,
+  withDaemon,
+} from "../with-daemon.ts";
 
 export interface ScopeFlags {
   readonly project?: string;
@@ -132,15 +144,84 @@ export async function graph(world: ProcessContext, flags: GraphFlags): Promise<n
 }
 
 /** Returns every task, or those of one project, oldest first. */
-export function everyTask(client: Client, scope: { readonly project?: string }): Promise<TaskRow[]> {
+function everyTask(client: Client, scope: { readonly project?: string }): Promise<TaskRow[]> {
   return rowsOf(client, "tasks", scope, Number.POSITIVE_INFINITY);
 }
 
 /** Returns the project in `--project`, else that of the working directory; none with `--all-projects`. */
-export async function scopeOf(
-  world: ProcessContext,
-  flags: ScopeFlags,
-): Promise<{ readonly project?: string }> {
+async function scopeOf(world: ProcessContext, flags: ScopeFlags): Promise<{ readonly project?: string }> {
   if (flags.allProjects === true) return {};
   return { project: flags.project ?? (await projectOf(world.cwd)) };
+}
+
+// Commands for many tasks at once: export, rm.
+
+/** Writes every task of the project, or of all projects with `--all-projects`, as a JSON list. */
+export async function exportTasks(
+  world: ProcessContext,
+  file: string | undefined,
+  flags: ScopeFlags,
+): Promise<number> {
+  const scope = await scopeOf(world, flags);
+  return withDaemon(world, flags.json === true, async client => {
+    const tasks = await everyTask(client, scope);
+    const text = `[${tasks.map(task => `\n  ${jsonLine(task)}`).join(",")}\n]\n`;
+    if (file === undefined || file === "-") {
+      world.stdout.write(text);
+      return exitCodes.done;
+    }
+    writeFileSync(resolve(world.cwd, file), text);
+    return printDone(world, flags.json === true, { ok: true, exported: tasks.length }, () => [
+      `exported ${counted(tasks.length, "task")} to ${clean(file)}`,
+    ]);
+  });
+}
+
+export interface RemoveFlags extends ScopeFlags {
+  readonly finished?: boolean;
+}
+
+/** Deletes the named tasks, or with `--finished` every done or failed task that no unfinished task needs. */
+export async function remove(
+  world: ProcessContext,
+  names: readonly string[],
+  flags: RemoveFlags,
+): Promise<number> {
+  const json = flags.json === true;
+  if ((names.length === 0) === (flags.finished !== true))
+    return fail(world, json, "invalid_request", "name the tasks, or give --finished");
+  const scope = await scopeOf(world, flags);
+  return withDaemon(world, json, async client => {
+    const wanted = names.length > 0 ? names : needless(await everyTask(client, scope));
+    const removed: string[] = [];
+    for (let at = 0; at < wanted.length; at += limits.tasksPerRequestMax) {
+      removed.push(
+        ...(await removeSome(world, client, scope, wanted.slice(at, at + limits.tasksPerRequestMax))),
+      );
+    }
+    return printDone(world, json, { ok: true, removed }, () => [
+      `removed ${counted(removed.length, "task")}`,
+    ]);
+  });
+}
+
+async function removeSome(
+  world: ProcessContext,
+  client: Client,
+  scope: { readonly project?: string },
+  tasks: readonly string[],
+): Promise<readonly string[]> {
+  const answer = await ask(client, "task_remove", {
+    ...actingSession(world.env),
+    ...scope,
+    tasks: tasks.map(taskNamed),
+  });
+  return answer.removed;
+}
+
+/** Returns finished tasks that no unfinished task depends on. */
+function needless(tasks: readonly TaskRow[]): string[] {
+  const isOver = (task: TaskRow) => task.status === "done" || task.status === "failed";
+  const needed = new Set(tasks.filter(task => !isOver(task)).flatMap(task => task.dependsOn));
+  return tasks.filter(task => isOver(task) && !needed.has(task.id)).map(({ id }) => id);
 }

@@ -1,31 +1,137 @@
-/** Answers `kite explain`: reads the trail once, and asks the daemon for what holds now. */
-import { readForward } from "../../daemon/trail/read.ts";
-import type { Refusal } from "../../protocol/codes.ts";
-import { storeUnknown } from "../../protocol/codes.ts";
-import { cardOf } from "../agent/agent.ts";
-import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
-import { ownProject, projectOf } from "../project.ts";
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { Command } from "commander";
+import { NotRunning } from "../../client/errors.ts";
+import { readForward, readTrail } from "../../daemon/trail/read.ts";
+import { type Refusal, storeUnknown } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import { isOfMachine, isResource, lockKey } from "../../protocol/names.ts";
+import { nearest, nearPath } from "../../protocol/text.ts";
+import { cardOf, showAgent } from "../agents/agents.ts";
+import { actingSession } from "../context/actor.ts";
+import { connected } from "../context/caller.ts";
+import {
+  type Client,
+  type ProcessContext,
+  printFramed,
+  printJson,
+  type Run,
+  screenOf,
+} from "../context/process-context.ts";
+import { namesOf, ownProject, projectOf, resourceTyped } from "../context/project.ts";
+import { numbering } from "../context/task-numbers.ts";
 import { refusalText } from "../refusal-text.ts";
-import { numbering } from "../tasks/numbering.ts";
-import { taskNamed } from "../tasks/numbers.ts";
-import { tokensFor } from "../tokens/session.ts";
-import { paint } from "../view/color.ts";
-import { explainLines } from "../view/explain.ts";
-import { agentNow, fileNow, taskNow } from "../view/explain-now.ts";
-import { clean, clock, type Screen, wrap } from "../view/text.ts";
-import { tokenSentences } from "../view/tokens.ts";
-import { exitCodes, fail, rowsOf } from "../with-daemon.ts";
-import { type Kind, kinds } from "./about.ts";
-import { AboutAgent } from "./about-agent.ts";
-import { AboutFile } from "./about-file.ts";
-import { AboutTask, isWhole } from "./about-task.ts";
-import { trailFlushed } from "./flushed.ts";
-import { unknownAgent } from "./known-agents.ts";
-import { missingFile } from "./known-files.ts";
-import { LockHistory } from "./lock-history.ts";
-import { trailNames } from "./names.ts";
+import { taskNamed } from "../view/task-names.ts";
+import { clean, clock, listed, paint, type Screen, wrap } from "../view/text.ts";
+import { exitCodes, fail, notingStale, Refused, rowsOf, sayStale, unnamedPerson } from "../with-daemon.ts";
+import { AboutAgent, AboutFile, AboutTask, isWhole, type Kind, kinds } from "./about.ts";
+import { isAbout, isOf, LockHistory, pathIn, trailFlushed, withHostNames } from "./explained.ts";
+import { explainLast } from "./last.ts";
+import { agentNow, explainLines, fileNow, taskNow } from "./sentences.ts";
+import { tokenSentences } from "./stats.ts";
+import { tokensFor } from "./tokens.ts";
 
-export interface Question {
+// The agents that the trail knows, for a name that it does not know.
+
+/** Names that one sentence lists. */
+const listedMax = 10;
+/** Names that are kept. */
+const keptMax = 1_000;
+
+/**
+ * Returns a sentence that lists the latest agents of the trail if it knows none called `agent`, else null. An empty trail
+ * knows nobody, and there is nothing to say.
+ */
+export async function unknownAgent(dir: string, agent: string): Promise<string | null> {
+  const names = new Set<string>();
+  const [line] = await readTrail(dir, {
+    limit: 1,
+    filter: one => {
+      if (one.name !== null && one.name !== "" && names.size < keptMax) names.add(one.name);
+      return isOf(one, agent);
+    },
+  });
+  if (line !== undefined || names.size === 0) return null;
+  const shown = [...names].slice(0, listedMax).map(clean);
+  return `the log knows no agent ${clean(agent)}; it knows ${listed(shown, names.size - shown.length)}`;
+}
+
+// The files that the trail knows, for a name that it does not know.
+
+/** Names that are kept. */
+const keptMaxKnownFiles = 1_000;
+
+interface NamedFile {
+  /** All absolute names of the file; the last one is its real path. */
+  readonly paths: readonly string[];
+  readonly cwd: string;
+}
+
+/** Returns null if the file is there, the trail knows it or it is a resource, else what to say: which name was perhaps meant, or null. */
+export async function missingFile(
+  dir: string,
+  { paths, cwd }: NamedFile,
+): Promise<{ readonly meant: string | null } | null> {
+  const path = paths.at(-1) ?? "/";
+  if (isResource(path) || existsSync(path)) return null;
+  const files = new Set<string>();
+  const [line] = await readTrail(dir, {
+    limit: 1,
+    filter: one => {
+      const file = pathIn(one);
+      if (file !== null && files.size < keptMaxKnownFiles) files.add(file);
+      return paths.some(of => isAbout(one, of));
+    },
+  });
+  if (line !== undefined) return null;
+  return { meant: nearestFile(path, [...files, ...besides(path)], cwd) };
+}
+
+/** The one that is typed nearly so, or else the one of this name in another folder. */
+function nearestFile(path: string, files: readonly string[], cwd: string): string | null {
+  const near = files.map(file => nearPath(file, cwd));
+  const typed = nearest(nearPath(path, cwd), near);
+  if (typed !== null) return typed;
+  return near[files.findIndex(file => basename(file) === basename(path))] ?? null;
+}
+
+/** The files of the folder that it would be in. */
+function besides(path: string): string[] {
+  const folder = dirname(path);
+  try {
+    return readdirSync(folder)
+      .slice(0, keptMaxKnownFiles)
+      .map(name => join(folder, name));
+  } catch {
+    // There is no such folder, or it is not to be read: the trail's files are left.
+    return [];
+  }
+}
+
+// How the trail names what a command's argument means.
+
+/** Returns all absolute names of a file that was typed; of a resource its key. Throws `WrongName`, and `Refused` of a query. */
+export async function trailNames(world: ProcessContext, typed: string): Promise<readonly string[]> {
+  if (!isResource(typed)) return withHostNames(world, await namesOf(world.cwd, typed));
+  const path = resourceTyped(typed);
+  return [lockKey({ path, project: isOfMachine(path) ? "" : await resourceProject(world) })];
+}
+
+/** An agent's resources are those of its session's project, wherever its shell is; without a daemon, the directory's. */
+async function resourceProject(world: ProcessContext): Promise<string> {
+  const acting = actingSession(world.env);
+  const client = acting === null ? null : await connected(world);
+  try {
+    const sessions = client === null ? [] : await rowsOf(client, "sessions", { id: acting?.id ?? "" });
+    return sessions[0]?.project ?? (await projectOf(world.cwd));
+  } finally {
+    client?.close();
+  }
+}
+
+// Answers `kite explain`: reads the trail once, and asks the daemon for what holds now.
+
+interface Question {
   readonly world: ProcessContext;
   /** Null: no daemon runs. */
   readonly client: Client | null;
@@ -41,7 +147,7 @@ export interface Question {
 const pipeColumns = 80;
 
 /** Returns the exit code. Throws `Refused` if the daemon refuses a query. */
-export async function answer(question: Question): Promise<number> {
+async function answer(question: Question): Promise<number> {
   const { world, client, name, kind, max, json } = question;
   const isNumber = /^#?\d+$/.test(name);
   const mayBe = (one: Kind) =>
@@ -152,4 +258,128 @@ function otherMeaning(name: string, kind: Kind): string {
 
 function plainLines(sentences: readonly string[], screen: Screen): string[] {
   return sentences.flatMap(sentence => wrap(sentence, screen.width, 2));
+}
+
+interface ExplainFlags {
+  readonly lines: string;
+  readonly file?: string;
+  readonly agent?: string;
+  readonly task?: string;
+  /** The latest refusal, wait or warning. */
+  readonly last?: boolean;
+  readonly history?: boolean;
+  readonly log?: boolean;
+  readonly diff?: boolean;
+  readonly json?: boolean;
+}
+
+const help = `
+The argument is a task (a number, or an id that begins with t-), an agent (a session's or an agent's name, or the beginning of its
+id), or a file or directory. If it could be several of these, Kite takes the first of them and says so; if a number could,
+it lists them. --task, --agent and --file say which is meant. Explain reads the log; a running daemon adds what holds now. The latest decision comes
+last.
+
+--last explains the latest refusal, wait or warning: what was said to whom, why, what ends it, and how to let it through once.
+In an agent's shell it is that agent's own, at a person's terminal the latest of this project.
+
+Of an agent it also shows where it works, what it declared, its tasks and its messages. --history shows what an agent
+declared and finished before; of a spawned agent, --log prints what its client printed last, and --diff what it changed
+since its branch began.
+
+--json: {"about":"task"|"agent"|"file", "name", "also":[...], "daemon":true|false, "now":{...}, "tokens"?: as in kite stats or null, "explained":[{"at":MS,
+"who", "what":"took"|"waits"|"waited"|"denied"|"released"|"not_released"|"began"|"ended"|"task"|"noted", "event",
+"type", "file", "project", "command", "task", "isRefused", "waitedMs", "heldMs", "again", "until",
+"before":{"who","at"}|null, "code", "why", "holder"}]}
+"now" of a file: {"path", "holders", "waiters", "freezes", "lastWrite"}; of an agent: {"name", "session", "holds",
+"waits", "refusal", "lastSeenAt", "ended"}; of a task: {"id", "task", "blockers"}
+with --last {"about":"last", "line":{...}, "solvedAt":MS|null, "ends", "letThrough"}; "line" as kite log --json has it
+
+Exit codes: 0 done, 1 failed, or nothing is known of it.
+
+Examples:
+  $ kite explain src/auth.ts
+  $ kite explain alice
+  $ kite explain 12
+  $ kite explain --file alice
+  $ kite explain --last`;
+
+export function add(command: Command, run: Run): void {
+  command
+    .argument("[what]", "a file or directory, an agent, or a task")
+    .option("--file <path>", "this file or directory")
+    .option("--agent <name>", "this session or agent")
+    .option("--task <task>", "this task: its number, its id, or the beginning of it")
+    .option("--last", "the latest refusal, wait or warning, and how to let it through")
+    .option("--history", "of an agent: what it declared and finished before")
+    .option("--log", "of a spawned agent: what its client printed last")
+    .option("--diff", "of a spawned agent: what it changed in its worktree")
+    .option("-n, --lines <n>", "how many of the latest decisions", "20")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action((what: string | undefined, flags: ExplainFlags) =>
+      run(world => {
+        const name = what ?? flags.agent;
+        const isOfAgent = flags.history === true || flags.log === true || flags.diff === true;
+        return name !== undefined && isOfAgent ? showAgent(world, name, flags) : explain(world, what, flags);
+      }),
+    );
+}
+
+/** Returns the exit code. */
+export async function explain(
+  world: ProcessContext,
+  what: string | undefined,
+  flags: ExplainFlags,
+): Promise<number> {
+  const json = flags.json === true;
+  const isLast = flags.last === true;
+  const asked = askedBy(what, flags);
+  const max = /^\d+$/.test(flags.lines) ? Number(flags.lines) : 0;
+  const wrong =
+    max < 1 || max > limits.trailReadMax
+      ? `-n takes a number from 1 to ${limits.trailReadMax}, not ${flags.lines}`
+      : isLast && [what, flags.file, flags.agent, flags.task].some(one => one !== undefined)
+        ? "--last takes no name: it explains the latest refusal, wait or warning"
+        : asked === null && !isLast
+          ? "give one thing to explain: a file, an agent or a task"
+          : null;
+  if (wrong !== null) return fail(world, json, "usage", wrong);
+  const person = world.stdout.isTTY === true ? unnamedPerson(world) : {};
+  const client = await world
+    .connect({ name: "kite", reconnect: false, ...person })
+    .catch((error: unknown) => {
+      if (error instanceof NotRunning) return null;
+      throw error;
+    });
+  const { client: noting, asOf } = client === null ? { client, asOf: () => undefined } : notingStale(client);
+  try {
+    const code =
+      asked === null
+        ? await explainLast(world, noting, json)
+        : await answer({ world, client: noting, max, json, ...asked });
+    sayStale(world, asOf(), code);
+    return code;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    if (json) printJson(world, error.refusal);
+    else fail(world, false, error.refusal.code, error.message);
+    return exitCodes.failed;
+  } finally {
+    client?.close();
+  }
+}
+
+/** What is to be explained; `kind` if the flags say what it is. Null: nothing, or several things. */
+function askedBy(
+  what: string | undefined,
+  { file, agent, task }: ExplainFlags,
+): Pick<Question, "name" | "kind"> | null {
+  const named: readonly (readonly [string | undefined, Kind | null])[] = [
+    [what, null],
+    [task, "task"],
+    [agent, "agent"],
+    [file, "file"],
+  ];
+  const [only, ...more] = named.flatMap(([name, kind]) => (name === undefined ? [] : [{ name, kind }]));
+  return only === undefined || more.length > 0 ? null : only;
 }

@@ -1,8 +1,169 @@
 /** Lines of the trail as things that happened, for `kite explain`. */
-import type { TrailLine } from "../../daemon/trail/line.ts";
+
+import { resolve } from "node:path";
+import { LocalError } from "../../client/errors.ts";
+import { BoundedMap } from "../../daemon/bounded-map.ts";
+import { isBelow, joined, restBelow } from "../../daemon/facts/mounts.ts";
+import { type TrailDecision, type TrailLine, trailDecisions } from "../../daemon/trail/line.ts";
+import { isElsewhere } from "../../hooks/client/mounts.ts";
+import { isCommandsSession, isResource, lockKey, personName, personOnWire } from "../../protocol/names.ts";
+import { nearest } from "../../protocol/text.ts";
+import { connected } from "../context/caller.ts";
+import type { Client, ProcessContext } from "../context/process-context.ts";
 import { trailReason } from "../refusal-text.ts";
-import { keyIn, pathIn } from "./filter.ts";
-import { actorIn, isTaking, type LockHistory } from "./lock-history.ts";
+import { durationOf } from "../settings/off.ts";
+import { projectRoot } from "../view/places.ts";
+
+// Which lines of the trail a command shows.
+
+export interface TrailFilter {
+  /** A session's or an agent's name, its id, or the beginning of its id. */
+  readonly agent?: string | undefined;
+  /** A file or directory by all its absolute names, or a resource by its key. */
+  readonly paths?: readonly string[] | undefined;
+  /** Without it all but `event`. */
+  readonly decisions?: ReadonlySet<TrailDecision> | undefined;
+  /** Wall time in milliseconds. */
+  readonly since?: number | undefined;
+}
+
+/** Returns a test for the lines that every given filter lets through. */
+export function wantedBy({ agent, paths, decisions, since }: TrailFilter): (line: TrailLine) => boolean {
+  return line =>
+    (decisions === undefined ? line.decision !== "event" : decisions.has(line.decision)) &&
+    (since === undefined || line.at >= since) &&
+    (agent === undefined || isOf(line, agent)) &&
+    (paths === undefined || paths.some(path => isAbout(line, path)));
+}
+
+type Actor = Pick<TrailLine, "name" | "id" | "agent">;
+
+/** The beginning of an id counts from this length on: shorter ones are names. */
+const idCharsMin = 4;
+
+/** Whether the line is about the agent: a session with all its agents, or one agent of a session. */
+export function isOf({ name, id, agent: inner }: Actor, agent: string): boolean {
+  if (name !== null && isNamed(name, agent)) return true;
+  if (id === agent || inner === agent) return true;
+  if (agent.length < idCharsMin) return false;
+  return id?.startsWith(agent) === true || inner?.startsWith(agent) === true;
+}
+
+/** Whether a name is that of the session, one of its agents or terminals, or of this agent in any session. */
+function isNamed(name: string, agent: string): boolean {
+  if (name === agent || name.endsWith(`/${agent}`)) return true;
+  return name.startsWith(agent) && (name[agent.length] === "/" || name[agent.length] === "#");
+}
+
+/** Whether the line is about the file, or a file below it; a resource is meant by its key. */
+export function isAbout(line: TrailLine, path: string): boolean {
+  const file = keyIn(line);
+  return file !== null && isWithin(file, path);
+}
+
+/** Whether the path is the folder's or below it. A resource's key is below no other, however its project's folder lies. */
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || (!isResource(folder) && path.startsWith(folder === "/" ? folder : `${folder}/`));
+}
+
+/** What tells the line's file or resource from others. */
+export function keyIn(line: TrailLine): string | null {
+  const path = pathIn(line);
+  return path === null ? null : lockKey({ path, project: line.project ?? "" });
+}
+
+/** The line's file as an absolute path, or its resource's name. Earlier versions recorded relative paths, too. */
+export function pathIn({ file, project }: TrailLine): string | null {
+  if (file === null || file.startsWith("/") || isResource(file)) return file;
+  return resolve(projectRoot(project ?? "/"), file);
+}
+
+/** Returns the decisions that `text` names, separated by commas, or a sentence about the first that does not exist. */
+export function decisionsIn(text: string): ReadonlySet<TrailDecision> | string {
+  const found = new Set<TrailDecision>();
+  for (const word of text.split(",").map(part => part.trim())) {
+    const known = trailDecisions.find(decision => decision === word);
+    if (known === undefined) {
+      const near = nearest(word, trailDecisions);
+      const meant = near === null ? "" : `; did you mean ${near}?`;
+      return `--decision takes ${trailDecisions.join(", ")}, several separated by commas, not "${word}"${meant}`;
+    }
+    found.add(known);
+  }
+  return found;
+}
+
+// Which agent holds which file, as far as the trail tells.
+
+/** Files whose holders are kept; of more, the longest untouched are forgotten. */
+const filesMax = 10_000;
+
+/** An agent that took a file, and when: wall time in milliseconds. */
+export interface Taken {
+  /** Absolute; of a resource its key. */
+  readonly file: string;
+  readonly who: string;
+  readonly session: string | null;
+  readonly project: string | null;
+  readonly at: number;
+}
+
+/** The name in a line that names no agent. */
+export const nobody = "somebody";
+
+/** Returns the agent's name. Lines of earlier versions may lack the agent's part. */
+export function actorIn({ name, id, agent }: TrailLine): string {
+  const who = isPersons({ name, id }) ? personName() : (name ?? id?.slice(0, 8) ?? nobody);
+  return agent === null || who.includes("/") ? who : `${who}/${agent.slice(0, 8)}`;
+}
+
+/** Whether it is the person's line: of no session, or of a command at a terminal that had ended. */
+export function isPersons({ name, id }: Pick<TrailLine, "name" | "id">): boolean {
+  return name === personOnWire || id === "" || (id !== null && isCommandsSession(id));
+}
+
+/** Follows the trail's lines. A file has one holder; a session's end releases all that it held. */
+export class LockHistory {
+  readonly #taken = new BoundedMap<string, Taken>({ entriesMax: filesMax });
+
+  /** The holders of files that `isMeant` selects, the longest first. */
+  holders(isMeant: (taken: Taken) => boolean): readonly Taken[] {
+    return [...this.#taken.values()].filter(isMeant).sort((a, b) => a.at - b.at);
+  }
+
+  /** The file's holder, if that is not `who`. */
+  otherHolder(file: string, who: string): Taken | null {
+    const taken = this.#taken.get(file);
+    return taken === undefined || taken.who === who ? null : taken;
+  }
+
+  add(line: TrailLine): void {
+    if (line.event === "SessionEnd" || line.event === "session_ended") {
+      for (const { file } of this.holders(taken => taken.session === line.id)) this.#taken.delete(file);
+      return;
+    }
+    const file = keyIn(line);
+    if (file === null) return;
+    const who = actorIn(line);
+    const isRelease = line.event === "lock_released" || line.event === "file_unlock";
+    const before = this.#taken.get(file);
+    if (isRelease && line.decision !== "deny") {
+      if (before?.who === who) this.#taken.delete(file);
+    } else if (isTaking(line)) {
+      // A lock that its holder asks for again is as old as it was.
+      const at = before?.who === who ? before.at : line.at;
+      this.#taken.set(file, { file, who, session: line.id, project: line.project, at });
+    }
+  }
+}
+
+/** Whether the line gives its actor a file. */
+export function isTaking({ event, decision, rule, type }: TrailLine): boolean {
+  if (event === "lock_granted") return true;
+  if (decision !== "allow" || event === "file_unlock" || type?.startsWith("git ") === true) return false;
+  // Lines of earlier versions have no rule.
+  return rule === "lock" || (rule === undefined && (event === "file_lock" || event === "PreToolUse"));
+}
 
 /** One thing that happened. Times are wall time in milliseconds. */
 export interface Explained {
@@ -142,4 +303,81 @@ function isSame(last: Explained, one: Explained): boolean {
   const alike = last.who === one.who && last.what === one.what && last.file === one.file;
   const same = alike && last.command === one.command && last.task === one.task && last.event === one.event;
   return same && one.what !== "waited" && last.why === one.why;
+}
+
+// What the log calls a file: it has the paths of the machine where the daemon runs.
+
+/** Returns the absolute paths of a file, in a container with the host's before them; without a daemon the container's alone. */
+export async function withHostNames(
+  world: ProcessContext,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  if (!isElsewhere(world.paths.home)) return names;
+  const client = await connected(world);
+  if (client === null) return names;
+  const mounted = [...(client.daemon.mounted ?? [])].sort((a, b) => b.inside.length - a.inside.length);
+  client.close();
+  const hosts = names.map(name => {
+    const pair = mounted.find(({ inside }) => isBelow(inside, name));
+    return pair === undefined ? name : joined(pair.outside, restBelow(pair.inside, name));
+  });
+  return [...new Set([...hosts, ...names])];
+}
+
+// The times that `--since` takes.
+
+/** What `--since` takes, for people. */
+export const sinceForms = "a time like 90s, 10m, 2h, 1h30m, 3d, 14:30, 2026-11-22 or 2026-11-22T10:00";
+
+/**
+ * Returns the wall time in milliseconds that `text` names: so long before `now`, or a local time (`14:30` is the latest
+ * 14:30). Null if it names none.
+ */
+export function sinceTime(text: string, now: number): number | null {
+  const ms = durationOf(text);
+  if (ms !== null) return now - ms;
+  const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
+  if (clock !== null) return latest(clock.slice(1), now);
+  // A bare date would count as one in UTC.
+  const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00` : text;
+  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/.test(date)) return null;
+  const at = Date.parse(date);
+  return Number.isNaN(at) ? null : at;
+}
+
+function latest([hours, minutes, seconds = "0"]: readonly string[], now: number): number | null {
+  const time = [hours, minutes, seconds].map(Number);
+  const [h = 0, m = 0, s = 0] = time;
+  if (h > 23 || m > 59 || s > 59) return null;
+  const day = new Date(now);
+  const today = day.setHours(h, m, s, 0);
+  if (today <= now) return today;
+  day.setDate(day.getDate() - 1);
+  return day.setHours(h, m, s, 0);
+}
+
+// Lets the daemon write the trail's newest lines, which it collects for a moment, before a command reads them.
+
+/** How long a command waits for the daemon to connect, and again to answer, in milliseconds. */
+const waitMs = 1_000;
+
+/**
+ * Resolves when the trail has all that the daemon decided before this call, or when it is known that no daemon runs or answers:
+ * the command then reads the files as they are. `client`: null: no daemon runs; absent: this function connects to it.
+ */
+export async function trailFlushed(world: ProcessContext, client?: Client | null): Promise<void> {
+  try {
+    if (client !== undefined) {
+      await client?.request("trail_flush", {}, { timeoutMs: waitMs });
+      return;
+    }
+    const own = await world.connect({ name: "kite", reconnect: false, onlooker: true, timeoutMs: waitMs });
+    try {
+      await own.request("trail_flush", {});
+    } finally {
+      own.close();
+    }
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+  }
 }

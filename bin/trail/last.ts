@@ -6,20 +6,15 @@ import { limits } from "../../protocol/limits.ts";
 import { isResource, lockKey } from "../../protocol/names.ts";
 import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import { actingSession } from "../actor.ts";
-import { callingAgent } from "../calling-agent.ts";
-import { seemsAgents } from "../person.ts";
-import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
-import { projectOf } from "../project.ts";
-import { adviceFor } from "../view/advice.ts";
-import { explainLines } from "../view/explain.ts";
+import { actingSession } from "../context/actor.ts";
+import { callingAgent } from "../context/caller.ts";
+import { seemsAgents } from "../context/person.ts";
+import { type Client, type ProcessContext, print, printJson, screenOf } from "../context/process-context.ts";
+import { projectOf } from "../context/project.ts";
 import { clean, clock, type Screen, wrap } from "../view/text.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
-import { Story } from "./explained.ts";
-import { isOf, pathIn } from "./filter.ts";
-import { trailFlushed } from "./flushed.ts";
-import { withHostNames } from "./host-names.ts";
-import { actorIn, LockHistory } from "./lock-history.ts";
+import { actorIn, isOf, LockHistory, pathIn, Story, trailFlushed, withHostNames } from "./explained.ts";
+import { adviceFor, explainLines } from "./sentences.ts";
 
 /** Notes of these rules say what happened, and warn of nothing. */
 const plainRules: ReadonlySet<string> = new Set([

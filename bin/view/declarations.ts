@@ -3,9 +3,7 @@
 import { limits } from "../../protocol/limits.ts";
 import type { DeclarationRow, DeclareReply, Overlap } from "../../protocol/schemas/declaration.ts";
 import { nearPath, quote, shellArgument } from "../../protocol/text.ts";
-import { paint } from "./color.ts";
-import { type Field, fieldLines } from "./fields.ts";
-import { bound, clean, counted, cut, type Screen, wrap } from "./text.ts";
+import { bound, clean, counted, cut, type Field, fieldLines, paint, type Screen, wrap } from "./text.ts";
 
 /** What overlaps, in a sentence a line; texts of the other agents are quoted. */
 export function overlapLines(overlaps: readonly Overlap[], cwd: string, screen: Screen): string[] {

@@ -4,10 +4,10 @@ import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../da
 import type { EventLine } from "../../protocol/events.ts";
 import { nameOrPerson, personName, withPersonName } from "../../protocol/names.ts";
 import type { TaskNews } from "../../protocol/schemas/task.ts";
-import type { FileName } from "./feature.ts";
 import { features } from "./features.ts";
-import { sameFileText } from "./risks.ts";
+import { sameFileText } from "./locks.ts";
 import { storeEventText } from "./store.ts";
+import type { FileName } from "./text.ts";
 import { clean, clock, duration, listed, type Screen } from "./text.ts";
 
 /** Returns an event about locks as one line for a person, or null for any other event. */

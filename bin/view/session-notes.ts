@@ -1,11 +1,23 @@
 /** The note of a session's or an agent's row: what it waits for, does, works on and holds. */
+
 import type { LockRow } from "../../protocol/schemas/lock.ts";
 import type { DeclaredBrief, DoingRow, WorkedOn } from "../../protocol/schemas/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
-import type { OneAgent } from "./feature.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { features } from "./features.ts";
 import type { Places } from "./places.ts";
-import { bound, clean, counted, cut, duration, widthOf } from "./text.ts";
+import {
+  bound,
+  clean,
+  counted,
+  cut,
+  duration,
+  type OneAgent,
+  paint,
+  type Screen,
+  table,
+  widthOf,
+} from "./text.ts";
 
 /** Columns of a task's description, and of a role. */
 const taskColumns = 48;
@@ -137,4 +149,86 @@ function heldNote(count: number): string[] {
 /** What to do about an agent, called `name`. */
 function adviceOn(agent: OneAgent, name: string, session: SessionRow): string[] {
   return features.flatMap(feature => feature.advice?.(agent, name, session) ?? []);
+}
+
+// Which sessions come first: those that need a person, then those that wait.
+
+/** Whether a person has to do something: answer a question, or look at an agent that stands still. */
+export function needsPerson(s: SessionRow): boolean {
+  return s.attention !== null || hasTrouble(s);
+}
+
+/** Whether somebody has to look at the session's main agent or one of its agents. */
+export function hasTrouble(s: SessionRow): boolean {
+  const needsLook = (one: OneAgent) => features.some(feature => feature.needsPerson?.(one));
+  return needsLook(s) || s.agents.some(needsLook);
+}
+
+/** Returns true if the session's main agent or one of its agents waits for a file. */
+export function hasWait(s: SessionRow): boolean {
+  return s.waitingFor !== null || s.agents.some(a => a.waitingFor !== null);
+}
+
+function urgency(s: SessionRow): number {
+  if (needsPerson(s)) return 0;
+  if (hasWait(s)) return 1;
+  return { active: 2, idle: 3, lost: 4 }[s.status];
+}
+
+/** Those that need a person first, then those that wait, then by activity and name. */
+export function compare(a: SessionRow, b: SessionRow): number {
+  return urgency(a) - urgency(b) || order(a.name, b.name) || order(a.id, b.id);
+}
+
+/** Orders texts by their characters, the same everywhere. */
+export function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+// Sessions of other machines that share a store with this one, as text.
+
+/** What a list of files is called that agents of two machines changed, and what is said of it. */
+export const sameFileTitle = "Same file";
+export const sameFileAbout = "changed on another machine, too";
+
+const elsewhereShownMax = 20;
+const elsewhereStates = { there: "", away: "its machine is silent", lost: "lost" } as const;
+
+/** Returns what is said of a session's state, and of roles that wait for its machine to give them; empty: nothing. */
+export function elsewhereState({ state, rolesWaiting = [] }: ElsewhereRow): string {
+  const roles = rolesWaiting.map(({ agent, role }) => {
+    const what = role === null ? "the end of its role" : `the role ${role}`;
+    return clean(
+      agent === null ? `${what} waits` : `${what.replace("its role", "the role")} of ${agent} waits`,
+    );
+  });
+  return [elsewhereStates[state], ...roles].filter(text => text !== "").join(", ");
+}
+
+/** Returns a heading, and a line each. */
+export function elsewhereLines(all: readonly ElsewhereRow[], screen: Screen): string[] {
+  const more = all.length - elsewhereShownMax;
+  return [
+    "",
+    paint(screen, "bold", elsewhereTitle(all)),
+    ...elsewhereTable(all.slice(0, elsewhereShownMax), screen),
+    ...(more > 0 ? [`  and ${counted(more, "session")} more`] : []),
+  ];
+}
+
+export function elsewhereTitle(all: readonly ElsewhereRow[]): string {
+  return `On ${counted(new Set(all.map(({ machine }) => machine)).size, "other machine")}`;
+}
+
+/** Returns a line for each session: its name with its machine, role, branch, what it claims, and whether it is silent. */
+export function elsewhereTable(all: readonly ElsewhereRow[], screen: Screen): string[] {
+  const rows = all.map(row => [
+    { text: clean(row.name), style: "bold" as const },
+    clean(row.role ?? ""),
+    { text: clean(row.branch ?? ""), style: "dim" as const },
+    clean(row.tasks[0]?.description ?? row.declared?.task ?? ""),
+    { text: elsewhereState(row), style: "yellow" as const },
+  ]);
+  const columns = [{ min: 9, max: 30 }, { max: 12 }, { min: 4, max: 20 }, { min: 9 }, { min: 4 }];
+  return table(rows, columns, screen, 2);
 }

@@ -10,19 +10,64 @@ import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { ElsewhereRow, RiskRow, SameFileRow } from "../../protocol/work.ts";
 import { refusalText } from "../refusal-text.ts";
-import { paint } from "./color.ts";
-import { elsewhereLines, sameFileAbout, sameFileTitle } from "./elsewhere.ts";
-import { lockLines } from "./locks.ts";
-import { needsLines } from "./needs.ts";
-import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
+import { features } from "./features.ts";
+import { lockLines, riskLines, sameFileLines } from "./locks.ts";
+import { locksOfProject, needsLines, ofProject, otherProjectLines, shownProject } from "./needs.ts";
 import { Places, tilde } from "./places.ts";
-import { riskLines, sameFileLines } from "./risks.ts";
+import { elsewhereLines, hasTrouble, hasWait, sameFileAbout, sameFileTitle } from "./session-notes.ts";
 import { sessionLines } from "./sessions.ts";
 import { storeHead } from "./store.ts";
-import { table } from "./table.ts";
-import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
-import { hasTrouble, hasWait } from "./urgency.ts";
-import { watchedLines } from "./watched.ts";
+import { handles, heldIn, numbersOfOne } from "./task-names.ts";
+import {
+  type Cell,
+  clean,
+  clock,
+  counted,
+  cut,
+  duration,
+  paint,
+  type Screen,
+  table,
+  widthOf,
+  wrap,
+} from "./text.ts";
+
+// The red and critical tasks that a person watches over.
+
+/** The red and critical tasks that run, and those that wait for a lead or a person's yes. */
+export function watchedLines(
+  tasks: readonly TaskRow[],
+  sessions: readonly SessionRow[],
+  screen: Screen,
+): string[] {
+  const handle = handles(tasks);
+  const numbers = numbersOfOne(tasks);
+  const rows = tasks.map((task): Cell[] => [
+    handle(task.id),
+    { text: task.risk, style: "red" },
+    {
+      text: task.status === "active" ? `runs ${duration(screen.now - task.updatedAt)}` : "ready",
+      style: "dim",
+    },
+    clean(task.description),
+    { text: watchedNote({ ...task, held: heldIn(task, numbers) }, sessions), style: "dim" },
+  ]);
+  return table(rows, [{}, {}, {}, { min: 12 }, { min: 12 }], screen, 2);
+}
+
+function watchedNote(task: TaskRow, sessions: readonly SessionRow[]): string {
+  if (task.held !== null) return clean(task.held);
+  if (task.status !== "active")
+    return task.approved ? "approved, nobody claimed it yet" : "nobody claimed it yet";
+  const who = clean(nameOrPerson(task.assigneeName));
+  const leads = sessions
+    .filter(({ project }) => project === task.project)
+    .flatMap(session => [session, ...session.agents])
+    .filter(agent => agent.name !== task.assigneeName && features.some(feature => feature.leads?.(agent)))
+    .map(({ name }) => clean(name));
+  const lead = leads.length > 0 ? `lead: ${leads.join(", ")}` : "no lead is alive; it goes on";
+  return `${who}; ${task.approved ? "approved" : lead}`;
+}
 
 export interface StatusData {
   /** The project to show in full, the others in a line each; null: all. */

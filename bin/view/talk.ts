@@ -5,8 +5,7 @@ import { nameOrPerson, personName } from "../../protocol/names.ts";
 import type { ContextRow, JsonValue } from "../../protocol/schemas/context.ts";
 import type { HoldRow, MessageRow, PostedRow } from "../../protocol/schemas/message.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";
-import { table } from "./table.ts";
-import { bytes, clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
+import { bytes, clean, clock, counted, duration, type Screen, table, wrap } from "./text.ts";
 
 /** Returns a value as JSON on one line, with invisible and control characters escaped. */
 export function valueText(value: JsonValue): string {

@@ -1,4 +1,7 @@
 /** Text for a terminal: cleaning foreign text, measuring, cutting, wrapping, durations and sizes. */
+
+import type { EventLine } from "../../protocol/events.ts";
+import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { plain } from "../../protocol/text.ts";
 
 /** Columns of an output that is no terminal, and of tables where lines may have any length. */
@@ -176,3 +179,197 @@ export function counted(count: number, noun: string): string {
 export function listed(names: readonly string[], more = 0): string {
   return [...names, ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
+
+// Colour: decides in one place whether to colour, and adds colour after views have measured their text.
+
+export type Style = "plain" | "bold" | "dim" | "reverse" | "red" | "green" | "yellow" | "blue" | "cyan";
+
+const codes: Readonly<Record<Style, string>> = {
+  plain: "",
+  bold: "1",
+  dim: "2",
+  reverse: "7",
+  red: "31",
+  green: "32",
+  yellow: "33",
+  blue: "34",
+  cyan: "36",
+};
+
+/**
+ * Returns whether to colour: `FORCE_COLOR` decides if it is set (`0` and `false` mean no), then `NO_COLOR` if it is
+ * not empty, then whether the output is a terminal that is not `dumb`.
+ */
+export function wantsColor(env: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
+  const forced = env["FORCE_COLOR"];
+  if (forced !== undefined) return forced !== "0" && forced !== "false";
+  if (env["NO_COLOR"]) return false;
+  return isTerminal && env["TERM"] !== "dumb";
+}
+
+/** Puts `style` on `text`, or returns it unchanged on a screen without colour. */
+export function paint(screen: { readonly color: boolean }, style: Style, text: string): string {
+  if (!screen.color || style === "plain" || text === "") return text;
+  return `\u001b[${codes[style]}m${text}\u001b[0m`;
+}
+
+const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, "g");
+
+/** Returns `line` without the codes that `paint` added. */
+export function unpainted(line: string): string {
+  return line.replace(escapes, "");
+}
+
+// Tables for a terminal.
+
+/** A cell's text must be clean; `table` adds the style after it measured the text. */
+export type Cell = string | { readonly text: string; readonly style: Style };
+
+export interface Column {
+  readonly align?: "left" | "right";
+  /** Least width of the column, in terminal columns; without it the column keeps its width. */
+  readonly min?: number;
+  /** Most columns, so that one long text does not take the room of all rows. */
+  readonly max?: number;
+  /** Where `table` cuts text: a path in its middle. */
+  readonly cut?: CutSide;
+}
+
+const gap = 2;
+
+function textOf(cell: Cell | undefined): string {
+  return typeof cell === "string" ? cell : (cell?.text ?? "");
+}
+
+/**
+ * Returns columns two blanks apart, each as wide as its widest cell. If the screen is narrower, columns with a `min`
+ * shrink, the widest first. Omits blanks at a line's end, and columns without text.
+ */
+export function table(
+  rows: readonly (readonly Cell[])[],
+  columns: readonly Column[],
+  screen: Pick<Screen, "width" | "color">,
+  indent = 0,
+): string[] {
+  const widths = columns.map(({ max = Number.POSITIVE_INFINITY }, i) =>
+    Math.min(max, Math.max(0, ...rows.map(row => widthOf(textOf(row[i]))))),
+  );
+  const width = Number.isFinite(screen.width) ? screen.width : pipeColumns;
+  shrink(widths, columns, width - indent);
+  return rows.map(row => {
+    const last = row.findLastIndex((cell, i) => textOf(cell) !== "" && (widths[i] ?? 0) > 0);
+    let line = " ".repeat(indent);
+    let begun = false;
+    for (const [i, column] of columns.entries()) {
+      const width = widths[i] ?? 0;
+      if (width === 0 || i > last) continue;
+      const cell = row[i];
+      const text = cut(textOf(cell), width, column.cut);
+      const filled = pad(text, width, column.align);
+      const shown = i === last && column.align !== "right" ? text : filled;
+      const style = typeof cell === "object" ? cell.style : "plain";
+      line += (begun ? " ".repeat(gap) : "") + paint(screen, style, shown);
+      begun = true;
+    }
+    return line;
+  });
+}
+
+function shrink(widths: number[], columns: readonly Column[], room: number): void {
+  const total = () => {
+    const shown = widths.filter(w => w > 0);
+    return shown.reduce((sum, w) => sum + w, 0) + gap * Math.max(0, shown.length - 1);
+  };
+  let over = total() - room;
+  while (over > 0) {
+    let widest = -1;
+    for (const [i, column] of columns.entries()) {
+      const width = widths[i] ?? 0;
+      if (column.min === undefined || width <= column.min) continue;
+      if (widest === -1 || width > (widths[widest] ?? 0)) widest = i;
+    }
+    if (widest === -1) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    over -= 1;
+  }
+  dropFromRight(widths, total, room);
+}
+
+/** If even the narrowest columns do not fit, cuts the last ones, then omits them. */
+function dropFromRight(widths: number[], total: () => number, room: number): void {
+  for (let i = widths.length - 1; i >= 0; i -= 1) {
+    const over = total() - room;
+    if (over <= 0) return;
+    widths[i] = Math.max(0, (widths[i] ?? 0) - over);
+  }
+}
+
+// Names with their values below each other.
+
+/** A field: its name, and its value in one or more paragraphs. Without a value, or with an empty one, it is left out. */
+export type Field = readonly [name: string, value: string | readonly string[] | null];
+
+const valueColumnsMin = 6;
+
+/** Returns the fields, the values aligned and wrapped. */
+export function fieldLines(fields: readonly Field[], screen: Screen, indent = 2): string[] {
+  const shown = fields.flatMap(([name, value]) => {
+    const paragraphs = typeof value === "string" ? [value] : (value ?? []);
+    return paragraphs.every(text => text === "") ? [] : [[name, paragraphs] as const];
+  });
+  const width = Math.max(0, ...shown.map(([name]) => name.length));
+  const margin = " ".repeat(indent);
+  return shown.flatMap(([name, paragraphs]) => {
+    const room = Math.max(valueColumnsMin, screen.width - indent - width - 2);
+    const [first = "", ...rest] = paragraphs.flatMap(text => wrapped(text, room));
+    const label = paint(screen, "dim", name.padEnd(width));
+    return [
+      `${margin}${label}  ${first}`.trimEnd(),
+      ...rest.map(line => `${margin}${" ".repeat(width + 2)}${line}`),
+    ];
+  });
+}
+
+/** Wraps the text; blanks before it indent all of it. Only an agent's text has lines of its own. */
+function wrapped(text: string, room: number): string[] {
+  if (text.includes("\n")) return foreign(text, room);
+  const blanks = " ".repeat(text.length - text.trimStart().length);
+  return wrap(clean(text), room - blanks.length).map(part => blanks + part);
+}
+
+// What a feature adds to the rows and screens of agents: the point that views offer.
+
+/** A session's main agent, or another agent within it. */
+export type OneAgent = SessionRow | AgentRow;
+
+/** Returns the name under which a view shows a file. */
+export type FileName = (path: string) => string;
+
+/** Each part is asked of all features in the order of their list. */
+export interface AgentFeature {
+  /** Returns the state of an agent that somebody has to look at, in place of its plain one; null: the plain one. */
+  trouble?(agent: OneAgent): Exclude<Cell, string> | null;
+  /** Whether a person has to look at the agent. */
+  needsPerson?(agent: OneAgent): boolean;
+  /** Whether a session has a line of its own for it, however quiet it is. */
+  isShown?(session: SessionRow): boolean;
+  /** Returns what to do about an agent, called `name`. */
+  advice?(agent: OneAgent, name: string, session: SessionRow): readonly string[];
+  /** Returns where a session comes from. */
+  origin?(session: SessionRow): readonly string[];
+  /** Returns the command that opens the session's screen in a person's terminal; null: the feature knows none. */
+  opens?(session: SessionRow): string | null;
+  /** Returns how the agent is, in more words than its plain status; null: nothing is known. */
+  life?(agent: OneAgent): string | null;
+  /** Whether the agent leads others. */
+  leads?(agent: OneAgent): boolean;
+  /** Returns the fields of `kite agent`. */
+  fields?(session: SessionRow, agent: OneAgent | undefined): readonly Field[];
+  /** Returns an event of the feature as one line; null: it is no such event, or does not concern a person. */
+  sentence?(event: EventLine, file: FileName): string | null;
+}
+
+/** What a session's main agent waits for a person for. */
+export const attention: AgentFeature = {
+  fields: (session, agent) => [["needs you", agent === session ? session.attention : null]],
+};

@@ -3,7 +3,7 @@
 import type { EventLine } from "../../protocol/events.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
 import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
-import { type Client, type ProcessContext, printFramed, printJson } from "../process-context.ts";
+import { type Client, type ProcessContext, printFramed, printJson } from "../context/process-context.ts";
 import { eventSentence } from "../view/events.ts";
 import { storeHead } from "../view/store.ts";
 import { clock, counted } from "../view/text.ts";

@@ -1,23 +1,77 @@
-/** `kite web`: a page of what the daemon knows. */
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
 import { LocalError } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
 import { readPersonToken } from "../../daemon/instance/socket.ts";
 import { errorText, isSystemError } from "../../protocol/errors.ts";
+import { interrupted, type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
+import { neededProgram } from "../context/programs.ts";
 import type { Commands } from "../entry.ts";
-import { interrupted, type ProcessContext, print, printJson } from "../process-context.ts";
-import { daemonProgram } from "../program-paths.ts";
+import { daemonProgram } from "../version.ts";
 import { clean } from "../view/text.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
-import { bounds } from "./bounds.ts";
-import { answersOf } from "./server/answers.ts";
-import { pageFiles } from "./server/assets.ts";
-import { doDeed } from "./server/deeds.ts";
-import { PageServer } from "./server/http.ts";
-import { Live } from "./server/live.ts";
-import { OpenedFile } from "./server/opened-file.ts";
-import { viewerOf } from "./viewer.ts";
+import { answersOf, doDeed } from "./answers.ts";
+import { PageServer, pageFiles, viewerOf } from "./http.ts";
+import { Live } from "./live.ts";
+import type { SnapshotFlags } from "./snapshot.ts";
+import { bounds } from "./wire.ts";
 
-export interface WebFlags {
+// The file that leads a browser to the page: a program's arguments are for everybody to read, and the address has a code.
+
+type Caller = Pick<ProcessContext, "env" | "cwd">;
+
+class OpenedFile {
+  readonly #path: string;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(home: string) {
+    removeLeft(home);
+    this.#path = join(home, `page-${randomBytes(12).toString("base64url")}.html`);
+  }
+
+  /**
+   * Writes the file and opens it with the system's own program. Throws `ProgramFailed` if there is none; calls `failed` if it
+   * ends and says that it opened nothing.
+   */
+  async open(address: string, { env, cwd }: Caller, failed: () => void): Promise<void> {
+    const program = neededProgram(process.platform === "darwin" ? "open" : "xdg-open", env, cwd);
+    const text = `<!doctype html><meta charset="utf-8"><title>…</title><meta http-equiv="refresh" content="0; url=${address}">\n`;
+    writeFileSync(this.#path, text, { mode: 0o600, flag: "wx" });
+    // The code in it is used up, or too old by then.
+    this.#timer = setTimeout(() => this.remove(), bounds.codeMs);
+    const child = spawn(program, [this.#path], { stdio: "ignore", detached: true, env: { ...env } });
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", reject);
+    });
+    child.once("exit", code => {
+      if (code !== 0) failed();
+    });
+    child.unref();
+  }
+
+  remove(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    rmSync(this.#path, { force: true });
+  }
+}
+
+/** Removes what a process that was killed left: the codes in it are too old. */
+function removeLeft(home: string): void {
+  for (const name of readdirSync(home)) {
+    if (!/^page-[\w-]{16}\.html$/.test(name)) continue;
+    const path = join(home, name);
+    const atMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - atMs > bounds.codeMs) rmSync(path, { force: true });
+  }
+}
+
+// `kite web`: a page of what the daemon knows.
+
+interface WebFlags {
   readonly port?: string;
   readonly open?: boolean;
   readonly project?: string;
@@ -25,7 +79,7 @@ export interface WebFlags {
 }
 
 /** Serves the page until a person or the system ends this process. Returns the exit code. */
-export async function web(world: ProcessContext, flags: WebFlags, commands: Commands): Promise<number> {
+async function web(world: ProcessContext, flags: WebFlags, commands: Commands): Promise<number> {
   const json = flags.json === true;
   const port = flags.port === undefined ? 0 : portIn(flags.port);
   if (Number.isNaN(port)) return fail(world, json, "usage", `--port takes 0 to 65535, not ${flags.port}`);
@@ -122,4 +176,51 @@ class PortTaken extends LocalError {
   constructor(port: number) {
     super(`another program has port ${port}; leave --port out, and Kite takes a free one`);
   }
+}
+
+const help = `
+The page is for this machine alone. The address that web prints works once and within a minute; Enter prints another one, and
+Ctrl-C ends the page. It shows who does what, who waits for whom, and what happened in the last hour, as it happens. A
+person may release a lock, end a freeze, answer a message and change tasks there; each is the command of that name. An agent's
+shell gets a page of its own project that changes nothing.
+
+--snapshot writes what the page shows now to one file, and serves nothing: all views one below the other, without a program, an
+image or an address that a browser would ask for. Home paths are written as ~. Texts of messages, values of context and titles of
+sessions are left out, unless you say --full. It overwrites no file.
+
+--json: {"ok":true, "address", "port"}, then web goes on; with --snapshot {"ok":true, "file", "bytes", "left":[what is left out]}.
+
+Exit codes: 0 done, 1 failed, 3 no daemon runs (--snapshot).
+
+Examples:
+  $ kite web
+  $ kite web --open
+  $ kite web --snapshot kite.html`;
+
+export function add(command: Command, run: Run, all: Commands): void {
+  command
+    .option("--port <n>", "the port on 127.0.0.1; by default any free one")
+    .option("--open", "open the page in a browser")
+    .option("--project <dir>", "show this project alone")
+    .option("--snapshot <file>", "write what the page shows now to one HTML file")
+    .option("--full", "with --snapshot: also texts of messages, shared values, titles of sessions")
+    .option("--json", "print one JSON object when the page is there")
+    .addHelpText("after", help)
+    .action((flags: WebFlags & Partial<SnapshotFlags>) => run(world => served(world, flags, all)));
+}
+
+async function served(
+  world: ProcessContext,
+  flags: WebFlags & Partial<SnapshotFlags>,
+  all: Commands,
+): Promise<number> {
+  const { snapshot: file, full, port, open, json = false } = flags;
+  if (file === undefined) {
+    if (full === true) return fail(world, json, "usage", "--full goes with --snapshot FILE");
+    return web(world, flags, all);
+  }
+  if (port !== undefined || open === true)
+    return fail(world, json, "usage", "--snapshot serves no page: leave --port and --open out");
+  const { snapshot } = await import("./snapshot.ts");
+  return snapshot(world, { ...flags, snapshot: file });
 }

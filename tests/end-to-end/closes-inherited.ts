@@ -1,6 +1,6 @@
 /** A program that closes what it was given beyond its own descriptors, and says which of them were its file before and after. */
 import { readdirSync, readlinkSync } from "node:fs";
-import { closeInherited } from "../../bin/close-descriptors.ts";
+import { closeInherited } from "../../bin/context/close-descriptors.ts";
 
 const given = () =>
   readdirSync("/proc/self/fd").filter(fd => {

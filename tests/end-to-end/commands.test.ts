@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { commands } from "../../bin/command-table.ts";
-import { allOldWords } from "../../bin/old-words.ts";
+import { allOldWords } from "../../bin/entry.ts";
 import { version } from "../../bin/version.ts";
 import { KiteClient } from "../../client/client.ts";
 import { personName } from "../../protocol/names.ts";

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { pagerFor } from "../../bin/diff/pager.ts";
+import { pagerFor } from "../../bin/diff/show.ts";
 import { RestoreWorld } from "./restore-world.ts";
 
 const world = new RestoreWorld();

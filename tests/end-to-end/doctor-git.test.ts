@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Check } from "../../bin/view/doctor.ts";
+import type { Check } from "../../bin/doctor/results.ts";
 import { preCommitText } from "../../hooks/install/pre-commit.ts";
 import { Home } from "./daemon.ts";
 

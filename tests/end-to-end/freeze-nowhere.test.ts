@@ -1,8 +1,8 @@
 /** A freeze where no project is would stop nobody: it is asked about on a terminal, else refused with what to do. */
 import { execFileSync } from "node:child_process";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { freeze } from "../../bin/messages/freezes.ts";
-import { contextOf } from "../../bin/process-context.ts";
+import { freeze } from "../../bin/agents/messages.ts";
+import { contextOf } from "../../bin/context/process-context.ts";
 import { Home } from "./daemon.ts";
 
 let home: Home;

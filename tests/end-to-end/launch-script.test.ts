@@ -58,7 +58,7 @@ beforeEach(() => {
   write("hooks/client/hook.ts", "");
   write("hooks/opencode/plugin/plugin.ts", "");
   for (const name of ["door.html", "door.ts", "main.tsx", "page.css"]) write(`bin/web/page/${name}`, "");
-  write("bin/web/snapshot/render.tsx", "");
+  write("bin/web/render.tsx", "");
   write("hooks/client/hook.pl", "use strict;\nour %limits;\nprint $limits{one};");
   write("protocol/limits.ts", "export const limits = { one: 1 };");
   const bundler = `import * as esbuild from ${JSON.stringify(import.meta.resolve("esbuild"))};

@@ -4,7 +4,7 @@ import { userInfo } from "node:os";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../bin/command-table.ts";
-import { withPresentWords } from "../../bin/old-words.ts";
+import { withPresentWords } from "../../bin/entry.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import { MistakesWorld, type Place } from "./mistakes-world.ts";
 

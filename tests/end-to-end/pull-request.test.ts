@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { pullRequest } from "../../bin/lead/pull-request/pull-request.ts";
-import { contextOf } from "../../bin/process-context.ts";
+import { contextOf } from "../../bin/context/process-context.ts";
+import { pullRequest } from "../../bin/lead/merge/pull-request.ts";
 import { Refused } from "../../bin/with-daemon.ts";
 import { MergeHome } from "./merge-world.ts";
 

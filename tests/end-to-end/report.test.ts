@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { Report } from "../../bin/report/figures.ts";
+import type { Report } from "../../bin/trail/report-counter.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 const home = new Home();

@@ -11,8 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { risk } from "../../bin/commands/risk.ts";
-import { checkVersion } from "../../bin/risk/git.ts";
+import { checkVersion, risk } from "../../bin/diff/risk.ts";
 import { limits } from "../../protocol/limits.ts";
 import { fakeDaemon, fakeWorld } from "../unit/command-world.ts";
 import { session } from "../unit/view-rows.ts";
@@ -163,7 +162,7 @@ it("says what it cannot do: no repository, no daemon, no common history, an old 
 });
 
 it("fits into 80 columns, however many there are", async () => {
-  const { trialView } = await import("../../bin/view/trial.ts");
+  const { trialView } = await import("../../bin/diff/risk.ts");
   const { screen } = await import("../unit/view-rows.ts");
   const { widthOf } = await import("../../bin/view/text.ts");
   const branches = ["main", "x".repeat(90)].map(name => ({ name, worktree: "/w", head: "1" }));

@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ReportCounter } from "../../bin/report/counter.ts";
-import { AgentLanes } from "../../bin/web/agent-lanes.ts";
+import { ReportCounter } from "../../bin/trail/report-counter.ts";
+import { AgentLanes } from "../../bin/web/lanes.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";

@@ -4,7 +4,7 @@ import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, w
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { changesSince } from "../../bin/update/changes.ts";
+import { changesSince } from "../../bin/install/update.ts";
 import { Home } from "./daemon.ts";
 
 let home: Home;

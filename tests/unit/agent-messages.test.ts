@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { lastMessages } from "../../bin/lead/spawn/transcript.ts";
+import { lastMessages } from "../../bin/lead/spawn/look.ts";
 
 const at = "2026-11-22T14:02:03.000Z";
 const line = (type: string, content: unknown, more = {}) =>

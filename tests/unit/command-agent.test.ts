@@ -2,9 +2,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { agent } from "../../bin/agent/agent.ts";
-import { unpainted } from "../../bin/view/color.ts";
-import { widthOf } from "../../bin/view/text.ts";
+import { agent } from "../../bin/agents/agents.ts";
+import { unpainted, widthOf } from "../../bin/view/text.ts";
 import { encode, type TrailLine } from "../../daemon/trail/line.ts";
 import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";

@@ -1,6 +1,6 @@
 /** `kite` without a word. */
 import { expect, it } from "vitest";
-import { statusOrHelp } from "../../bin/alone.ts";
+import { statusOrHelp } from "../../bin/commands/alone.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { lock, session } from "./view-rows.ts";
 

@@ -1,9 +1,9 @@
 /** `kite debate`: what it asks, prints and exits with. */
 
 import { describe, expect, it } from "vitest";
-import { add } from "../../bin/lead/commands/debate.ts";
+import type { ProcessContext } from "../../bin/context/process-context.ts";
+import { add } from "../../bin/lead/debates.ts";
 import { debateView } from "../../bin/lead/view/debates.ts";
-import type { ProcessContext } from "../../bin/process-context.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { DebateEntryRow, DebateRow } from "../../protocol/lead/debate.ts";
 import { personName } from "../../protocol/names.ts";

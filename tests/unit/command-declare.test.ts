@@ -2,9 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { declare, example, show } from "../../bin/declare/declare.ts";
-import type { Flag } from "../../bin/declare/flags.ts";
-import { partsIn } from "../../bin/declare/read.ts";
+import type { Flag } from "../../bin/agents/declare.ts";
+import { declare, example, partsIn, show } from "../../bin/agents/declare.ts";
 import type { DeclareReply } from "../../protocol/schemas/declaration.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";

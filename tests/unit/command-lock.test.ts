@@ -1,10 +1,9 @@
 /** lock, unlock: the command line, and what is asked of the daemon for it. */
 
 import { describe, expect, it } from "vitest";
-import { absolute, actingSession } from "../../bin/actor.ts";
-import { parse } from "../../bin/commands/lock.ts";
+import { hold, type LockRun, parse } from "../../bin/commands/lock.ts";
 import { unlock } from "../../bin/commands/unlock.ts";
-import { hold, type LockRun } from "../../bin/lock/run-under-lock.ts";
+import { absolute, actingSession } from "../../bin/context/actor.ts";
 import { personName } from "../../protocol/names.ts";
 import { type Asked, type FakeDaemon, fakeDaemon, fakeWorld, nobody } from "./command-world.ts";
 import { lock } from "./view-rows.ts";

@@ -2,9 +2,8 @@
 import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { log } from "../../bin/commands/log.ts";
-import { decisionsIn, isAbout, isOf, wantedBy } from "../../bin/trail/filter.ts";
-import { sinceTime } from "../../bin/trail/since.ts";
+import { decisionsIn, isAbout, isOf, sinceTime, wantedBy } from "../../bin/trail/explained.ts";
+import { log } from "../../bin/trail/log.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeWorld, fakeWorld } from "./command-world.ts";

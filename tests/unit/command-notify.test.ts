@@ -1,8 +1,7 @@
 /** kite notify: what it tells of, when, and how often. */
 import { describe, expect, test } from "vitest";
-import { eventNotice, type Notice, NoticeWatch } from "../../bin/notify/notices.ts";
-import { notify } from "../../bin/notify/notify.ts";
-import { ProgramFailed } from "../../bin/programs.ts";
+import { eventNotice, type Notice, NoticeWatch, notify } from "../../bin/agents/notify.ts";
+import { ProgramFailed } from "../../bin/context/programs.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { lock, session } from "./view-rows.ts";

@@ -1,10 +1,10 @@
 /** What an agent's shell is told that hides its session: words that fit the command. */
 import { describe, expect, it } from "vitest";
-import { rename } from "../../bin/agent/rename.ts";
-import { add as addDebate } from "../../bin/lead/commands/debate.ts";
-import { release } from "../../bin/lead/health/release.ts";
-import { stop } from "../../bin/lead/spawn/stop.ts";
-import type { ProcessContext } from "../../bin/process-context.ts";
+import { rename } from "../../bin/agents/agents.ts";
+import type { ProcessContext } from "../../bin/context/process-context.ts";
+import { add as addDebate } from "../../bin/lead/debates.ts";
+import { release } from "../../bin/lead/release.ts";
+import { stop } from "../../bin/lead/spawn/replace.ts";
 import { set } from "../../bin/tasks/change.ts";
 import { fakeDaemon, fakeWorld, runWords } from "./command-world.ts";
 

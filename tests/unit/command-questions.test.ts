@@ -3,11 +3,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
-import { isYes } from "../../bin/ask-person.ts";
-import { down } from "../../bin/commands/down.ts";
-import { fixAll } from "../../bin/doctor/fix.ts";
-import { repair } from "../../bin/repair/repair.ts";
-import type { Check, Fix } from "../../bin/view/doctor.ts";
+import { down } from "../../bin/commands/daemon.ts";
+import { repair } from "../../bin/commands/repair.ts";
+import { isYes } from "../../bin/context/person.ts";
+import { fixAll } from "../../bin/doctor/doctor.ts";
+import type { Check, Fix } from "../../bin/doctor/results.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy } from "./view-rows.ts";

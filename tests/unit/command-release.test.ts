@@ -1,6 +1,6 @@
 /** `kite release`: who may run it without a session's name. */
 import { describe, expect, it } from "vitest";
-import { release } from "../../bin/lead/health/release.ts";
+import { release } from "../../bin/lead/release.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { session } from "./view-rows.ts";
 

@@ -1,9 +1,9 @@
 /** `kite role`, and the commands of tasks that only a person runs: what they ask, print and exit with. */
 import { describe, expect, it } from "vitest";
-import { giveRole, listRoles } from "../../bin/lead/roles/role.ts";
-import { roleRows, rolesView } from "../../bin/lead/view/roles.ts";
+import { giveRole, listRoles } from "../../bin/lead/roles.ts";
+import { roleRows, rolesView } from "../../bin/lead/view/features.ts";
 import { add, approve, claim, edit } from "../../bin/tasks/change.ts";
-import { watchedLines } from "../../bin/view/watched.ts";
+import { watchedLines } from "../../bin/view/status.ts";
 import { type Gates, gatePresets, gatesUnset } from "../../protocol/lead/roles.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { screen, session, task } from "./view-rows.ts";

@@ -2,12 +2,8 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { stats } from "../../bin/commands/stats.ts";
-import { TrailCounter, type TrailStats } from "../../bin/trail/stats.ts";
-import { Times } from "../../bin/trail/times.ts";
-import { unpainted } from "../../bin/view/color.ts";
-import { statsView } from "../../bin/view/stats.ts";
-import { widthOf } from "../../bin/view/text.ts";
+import { stats, statsView, Times, TrailCounter, type TrailStats } from "../../bin/trail/stats.ts";
+import { unpainted, widthOf } from "../../bin/view/text.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeWorld } from "./command-world.ts";

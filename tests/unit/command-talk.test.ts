@@ -2,9 +2,19 @@
 
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { get, list, remove, set, watch } from "../../bin/messages/context.ts";
-import { freeze, thaw } from "../../bin/messages/freezes.ts";
-import { ack, broadcast, inbox, send } from "../../bin/messages/messages.ts";
+import {
+  ack,
+  broadcast,
+  freeze,
+  get,
+  inbox,
+  list,
+  remove,
+  send,
+  set,
+  thaw,
+  watch,
+} from "../../bin/agents/messages.ts";
 import { personName } from "../../protocol/names.ts";
 import type { ContextRow } from "../../protocol/schemas/context.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";

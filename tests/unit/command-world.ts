@@ -1,7 +1,7 @@
 /** A world for commands: standard output that remembers, and a daemon made of answers. */
 
 import { Command } from "commander";
-import type { Client, ProcessContext, Run } from "../../bin/process-context.ts";
+import type { Client, ProcessContext, Run } from "../../bin/context/process-context.ts";
 import { NotRunning } from "../../client/errors.ts";
 import type { EventLine, KiteEvent } from "../../protocol/events.ts";
 import { kitePaths } from "../../protocol/paths.ts";

@@ -1,9 +1,7 @@
 /** What `kite declare` reads: YAML, JSON, flags. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exampleOf, nothingKnown } from "../../bin/declare/example.ts";
-import { type Flag, partsOf } from "../../bin/declare/flags.ts";
-import { partsIn } from "../../bin/declare/read.ts";
+import { exampleOf, type Flag, nothingKnown, partsIn, partsOf } from "../../bin/agents/declare.ts";
 import { type DeclarationParts, declarationSchema } from "../../protocol/schemas/declaration.ts";
 import { declaration } from "./view-rows.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Act, kept, lineOf, stashed, waits } from "../../bin/demo/acts.ts";
+import { type Act, kept, lineOf, stashed, waits } from "../../bin/commands/demo.ts";
 import type { EventLine } from "../../protocol/events.ts";
 
 const of = (name: string) => ({ id: name, name, agent: null });

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { checkClients, relation } from "../../bin/doctor/clients.ts";
-import { checkDiskUse, diskUse } from "../../bin/doctor/disk-use.ts";
+import { checkDiskUse, diskUse } from "../../bin/doctor/files.ts";
 import versions from "../../hooks/claude-code/client-versions.json" with { type: "json" };
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeWorld, fakeWorld } from "./command-world.ts";

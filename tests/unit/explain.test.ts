@@ -1,8 +1,7 @@
 /** kite explain: from lines of the trail to sentences. */
 import { describe, expect, it } from "vitest";
-import { type Explained, Story } from "../../bin/trail/explained.ts";
-import { LockHistory } from "../../bin/trail/lock-history.ts";
-import { explainLines } from "../../bin/view/explain.ts";
+import { type Explained, LockHistory, Story } from "../../bin/trail/explained.ts";
+import { explainLines } from "../../bin/trail/sentences.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { now, screen } from "./view-rows.ts";
 

@@ -1,6 +1,6 @@
 /** Help on terminals narrower than it was written for. */
 import { describe, expect, it } from "vitest";
-import { fitHelp } from "../../bin/help-width.ts";
+import { fitHelp } from "../../bin/help.ts";
 
 const help = `Usage: kite it
 

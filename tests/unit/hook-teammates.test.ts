@@ -1,6 +1,6 @@
 /** What an agent that shares its lead's process is told to use: it has SendMessage, and none of Kite's tools. */
 import { describe, expect, test } from "vitest";
-import { partsIn } from "../../bin/declare/read.ts";
+import { partsIn } from "../../bin/agents/declare.ts";
 import type { GateOutcome, TeamOutcome } from "../../hooks/lead/seam.ts";
 import { answerOf, begun, gated, granted, noteOf, payload, plan, refused, team } from "./hook-events.ts";
 

@@ -2,9 +2,9 @@
 import { Command } from "commander";
 import { expect, it } from "vitest";
 import { commands } from "../../bin/command-table.ts";
-import { add, instructions } from "../../bin/commands/instructions.ts";
+import { addInstructions as add, instructions } from "../../bin/commands/mcp.ts";
+import type { ProcessContext } from "../../bin/context/process-context.ts";
 import { tools } from "../../bin/mcp/tool-list.ts";
-import type { ProcessContext } from "../../bin/process-context.ts";
 
 const text = instructions.join("\n");
 

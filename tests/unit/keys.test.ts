@@ -1,6 +1,6 @@
 /** Keys of a terminal: single ones, arrows, and what is pasted. */
 import { expect, it } from "vitest";
-import { KeyReader, textOfKey } from "../../bin/keys.ts";
+import { KeyReader, textOfKey } from "../../bin/context/process-context.ts";
 
 const begin = "\u001b[200~";
 const end = "\u001b[201~";

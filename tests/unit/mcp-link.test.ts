@@ -1,7 +1,7 @@
 /** The way of the tools' program to the daemon, where there is none. */
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Link } from "../../bin/mcp/link.ts";
+import { Link } from "../../bin/mcp/server.ts";
 import { NotRunning } from "../../client/errors.ts";
 import { Stage } from "./fake-daemon.ts";
 

@@ -4,8 +4,8 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
 import { attempt } from "../../bin/lead/merge/attempt.ts";
+import type { Tried } from "../../bin/lead/merge/git.ts";
 import { type Git, gitOf } from "../../bin/lead/merge/git.ts";
-import type { Tried } from "../../bin/lead/merge/trial.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const who = {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { branchOf, type Known } from "../../bin/lead/merge/branch-of.ts";
-import { inOrder, type Placed } from "../../bin/lead/merge/order.ts";
-import { reasonFor } from "../../bin/lead/merge/trial.ts";
-import type { ProcessContext } from "../../bin/process-context.ts";
+import type { ProcessContext } from "../../bin/context/process-context.ts";
+import { reasonFor } from "../../bin/lead/merge/git.ts";
+import { branchOf, inOrder, type Known, type Placed } from "../../bin/lead/merge/plan.ts";
 import { Refused } from "../../bin/with-daemon.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";

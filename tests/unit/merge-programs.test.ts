@@ -4,9 +4,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
 import { attempt } from "../../bin/lead/merge/attempt.ts";
-import { type Git, gitOf } from "../../bin/lead/merge/git.ts";
-import { type Programs, programsIn } from "../../bin/lead/merge/programs.ts";
-import type { Tried } from "../../bin/lead/merge/trial.ts";
+import type { Tried } from "../../bin/lead/merge/git.ts";
+import { type Git, gitOf, type Programs, programsIn } from "../../bin/lead/merge/git.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 let dir: string;

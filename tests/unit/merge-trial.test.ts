@@ -2,10 +2,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { attempt } from "../../bin/lead/merge/attempt.ts";
+import { attempt, removeTrial } from "../../bin/lead/merge/attempt.ts";
+import type { Trying } from "../../bin/lead/merge/git.ts";
 import { type Git, GitFailed, gitOf } from "../../bin/lead/merge/git.ts";
-import type { Trying } from "../../bin/lead/merge/trial.ts";
-import { removeTrial } from "../../bin/lead/merge/trial-folders.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const who = {

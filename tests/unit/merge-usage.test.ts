@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { wrongUsage } from "../../bin/lead/merge/usage.ts";
+import { wrongUsage } from "../../bin/lead/merge/merge.ts";
 import { limits } from "../../protocol/limits.ts";
 
 describe("the words of kite merge", () => {

@@ -2,10 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { durationOf, off } from "../../bin/commands/off.ts";
-import { on } from "../../bin/commands/on.ts";
 import { status } from "../../bin/commands/status.ts";
-import { switchOff, switchOn } from "../../bin/off/store.ts";
+import { durationOf, off, on, switchOff, switchOn } from "../../bin/settings/off.ts";
 import {
   isOff,
   nothingOff,

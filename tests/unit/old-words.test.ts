@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../bin/command-table.ts";
+import { allOldWords, listIfAlone, withPresentWords } from "../../bin/entry.ts";
 import { groups, helpOf } from "../../bin/help.ts";
 import { topics } from "../../bin/man/chapters.ts";
-import { allOldWords, listIfAlone, withPresentWords } from "../../bin/old-words.ts";
 
 describe("an old word", () => {
   it.each([...allOldWords()])("%s stands for a command that is there: %j", (word, present) => {

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { commands } from "../../bin/command-table.ts";
-import { type PersonsDeed, personOnly } from "../../bin/person-only.ts";
+import { type PersonsDeed, personOnly } from "../../bin/context/person.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld, runWords } from "./command-world.ts";
 

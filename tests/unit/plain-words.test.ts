@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { commands } from "../../bin/command-table.ts";
+import { manualPage } from "../../bin/commands/man.ts";
 import { topics } from "../../bin/man/chapters.ts";
-import { manualPage } from "../../bin/man/page.ts";
 
 /** The word, and what people read for it. */
 const plain: readonly (readonly [word: RegExp, instead: string])[] = [

@@ -3,12 +3,11 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { partsOf, type Written } from "../../bin/diff/by-writer.ts";
-import { changed, leftByWipe } from "../../bin/rescue/merge.ts";
-import { onDisk, replaceFile } from "../../bin/rescue/on-disk.ts";
-import { patchOf } from "../../bin/rescue/patch.ts";
-import { Texts } from "../../bin/rescue/texts.ts";
-import { stepsOf } from "../../bin/rescue/undo-steps.ts";
+import { partsOf, type Written } from "../../bin/diff/changes.ts";
+import { patchOf } from "../../bin/rescue/rescue.ts";
+import { changed, leftByWipe, Texts } from "../../bin/rescue/texts.ts";
+import { stepsOf } from "../../bin/rescue/undo.ts";
+import { onDisk, replaceFile } from "../../bin/rescue/versions.ts";
 import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

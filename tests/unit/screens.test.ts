@@ -6,14 +6,14 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { commands } from "../../bin/command-table.ts";
+import { whoseView } from "../../bin/diff/whose.ts";
 import { helpOf } from "../../bin/help.ts";
+import { logLines, logText } from "../../bin/trail/sentences.ts";
 import { locksView } from "../../bin/view/locks.ts";
-import { logLines, logText } from "../../bin/view/log.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";
 import { type Screen, widthOf } from "../../bin/view/text.ts";
-import { watchView } from "../../bin/view/watch.ts";
-import { whoseView } from "../../bin/view/whose.ts";
+import { watchView } from "../../bin/watch/screen.ts";
 import {
   here,
   locksOf,

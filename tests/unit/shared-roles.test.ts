@@ -1,6 +1,6 @@
 /** Roles that a person gives to agents of another machine. */
 import { expect, it } from "vitest";
-import { elsewhereState } from "../../bin/view/elsewhere.ts";
+import { elsewhereState } from "../../bin/view/session-notes.ts";
 import { roleOf } from "../../daemon/core/lead/roles.ts";
 import { partsLevel } from "../../daemon/core/nodes/parts.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";

@@ -2,12 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { branchOfAgent } from "../../bin/lead/spawn/branch-of.ts";
-import { briefingOf, promptOf } from "../../bin/lead/spawn/briefing.ts";
+import { inheritedVariables, outputEnd, withoutSession } from "../../bin/context/programs.ts";
+import { branchOfAgent } from "../../bin/lead/spawn/look.ts";
 import { nextName } from "../../bin/lead/spawn/replace.ts";
-import { templateOf } from "../../bin/lead/spawn/template.ts";
-import { spawnsView } from "../../bin/lead/view/spawns.ts";
-import { inheritedVariables, outputEnd, withoutSession } from "../../bin/programs.ts";
+import { briefingOf, promptOf, templateOf } from "../../bin/lead/spawn/start.ts";
+import { spawnsView } from "../../bin/lead/view/work.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import {
   backgroundWords,

@@ -1,8 +1,8 @@
 /** Trail lines of a store that machines share, and how the commands that read the trail count them. */
 import { expect, it } from "vitest";
-import { ReportCounter } from "../../bin/report/counter.ts";
+import { ReportCounter } from "../../bin/trail/report-counter.ts";
+import { logLines } from "../../bin/trail/sentences.ts";
 import { TrailCounter } from "../../bin/trail/stats.ts";
-import { logLines } from "../../bin/view/log.ts";
 import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
 import { askedFields, changeLines, joinedLine, movedLine, refusedLines } from "../../daemon/sharing/trail.ts";

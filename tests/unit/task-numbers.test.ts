@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { approve, edit, release } from "../../bin/tasks/change.ts";
-import { inNumbers, numbersOf, taskNamed } from "../../bin/tasks/numbers.ts";
-import { remove } from "../../bin/tasks/store.ts";
+import { remove } from "../../bin/tasks/look.ts";
+import { inNumbers, numbersOf, taskNamed } from "../../bin/view/task-names.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { needed, task } from "./view-rows.ts";
 

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { Titles } from "../../bin/titles.ts";
+import { Titles } from "../../bin/context/terminals.ts";
 import { wordsIn } from "../../hooks/claude-code/transcripts.ts";
 import type { TranscriptRow } from "../../protocol/schemas/session.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

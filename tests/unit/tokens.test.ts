@@ -11,9 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { TokenCounter } from "../../bin/tokens/count.ts";
-import { tokensFor, tokensOf } from "../../bin/tokens/session.ts";
-import { tokenSentences } from "../../bin/view/tokens.ts";
+import { tokenSentences } from "../../bin/trail/stats.ts";
+import { TokenCounter, tokensFor, tokensOf } from "../../bin/trail/tokens.ts";
 import { tokensIn } from "../../hooks/claude-code/transcripts.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 

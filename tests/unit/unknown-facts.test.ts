@@ -2,12 +2,11 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { config } from "../../bin/commands/config.ts";
 import { unplaced } from "../../bin/commands/status.ts";
-import { findRepository, projectOf } from "../../bin/project.ts";
-import { ProjectUnknown } from "../../bin/project-unknown.ts";
-import { trialView } from "../../bin/view/trial.ts";
-import { whoseView } from "../../bin/view/whose.ts";
+import { findRepository, ProjectUnknown, projectOf } from "../../bin/context/project.ts";
+import { trialView } from "../../bin/diff/risk.ts";
+import { whoseView } from "../../bin/diff/whose.ts";
+import { config } from "../../bin/settings/config.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { ProjectRules } from "../../daemon/config/project-rules.ts";
 import { BudgetedFs, type Unreachable } from "../../daemon/facts/filesystem.ts";

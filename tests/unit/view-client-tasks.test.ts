@@ -1,6 +1,6 @@
 /** Tasks of the clients' own lists for people. */
 import { expect, it } from "vitest";
-import { clientTasksView } from "../../bin/lead/view/client-tasks.ts";
+import { clientTasksView } from "../../bin/lead/team-tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { ClientTaskRow } from "../../protocol/schemas/task.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { healthText } from "../../bin/lead/view/health.ts";
+import { healthText } from "../../bin/lead/view/features.ts";
 import { eventSentence } from "../../bin/view/events.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";

@@ -1,10 +1,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { criticalPath } from "../../bin/lead/screen/critical-path.ts";
-import { suggestionFor } from "../../bin/lead/screen/suggestion.ts";
-import { isLead, membersOf } from "../../bin/lead/screen/team.ts";
-import { type LeadData, leadView } from "../../bin/lead/view/lead.ts";
+import {
+  criticalPath,
+  isLead,
+  type LeadData,
+  leadView,
+  membersOf,
+  suggestionFor,
+} from "../../bin/lead/screen.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { HealthRow } from "../../protocol/lead/team.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { mergeLines } from "../../bin/lead/view/merges.ts";
-import { roleRows, rolesView } from "../../bin/lead/view/roles.ts";
+import { roleRows, rolesView } from "../../bin/lead/view/features.ts";
+import { mergeLines } from "../../bin/lead/view/work.ts";
 import { locksView } from "../../bin/view/locks.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { tasksView } from "../../bin/view/tasks.ts";

@@ -2,14 +2,14 @@
 import { realpathSync } from "node:fs";
 import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
-import { locks } from "../../bin/locks-list.ts";
-import { sessions } from "../../bin/sessions-list.ts";
+import { sessions } from "../../bin/commands/home-screen.ts";
+import { whoseView } from "../../bin/diff/whose.ts";
 import { locksView } from "../../bin/view/locks.ts";
 import { sessionLines, sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";
 import { cut } from "../../bin/view/text.ts";
-import { watchView } from "../../bin/view/watch.ts";
-import { whoseView } from "../../bin/view/whose.ts";
+import { locks } from "../../bin/watch/locks.ts";
+import { watchView } from "../../bin/watch/screen.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { WriteRow } from "../../protocol/work.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

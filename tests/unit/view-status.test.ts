@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { unpainted } from "../../bin/view/color.ts";
 import { locksView } from "../../bin/view/locks.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { notRunningView, statusView } from "../../bin/view/status.ts";
-import { widthOf } from "../../bin/view/text.ts";
+import { unpainted, widthOf } from "../../bin/view/text.ts";
 import { personName } from "../../protocol/names.ts";
 import { busy, crowd, lock, screen, session } from "./view-rows.ts";
 

@@ -1,11 +1,8 @@
 /** Tasks for people: lists, one in full, graphs as text and in Mermaid. */
 import { describe, expect, it } from "vitest";
-import { numbersOf } from "../../bin/tasks/numbers.ts";
-import { unpainted } from "../../bin/view/color.ts";
-import { graphView } from "../../bin/view/task-graph.ts";
-import { mermaidView } from "../../bin/view/task-mermaid.ts";
-import { tasksView, taskView } from "../../bin/view/tasks.ts";
-import { widthOf } from "../../bin/view/text.ts";
+import { numbersOf } from "../../bin/view/task-names.ts";
+import { graphView, mermaidView, tasksView, taskView } from "../../bin/view/tasks.ts";
+import { unpainted, widthOf } from "../../bin/view/text.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/schemas/task.ts";
 import { Random } from "../simulation/random.ts";
 import { needed, task } from "./view-rows.ts";

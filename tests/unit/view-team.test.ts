@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openTasksOf } from "../../bin/lead/team/as-queue.ts";
-import { teamsView } from "../../bin/lead/view/team.ts";
+import { teamsView } from "../../bin/lead/team.ts";
+import { openTasksOf } from "../../bin/lead/team-tasks.ts";
 import type { TeamRow } from "../../protocol/lead/team.ts";
 
 const screen = { width: 80, color: false, home: "/home/ana", now: 0 };

@@ -1,6 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { paint, unpainted, wantsColor } from "../../bin/view/color.ts";
-import { table } from "../../bin/view/table.ts";
 import {
   bound,
   bytes,
@@ -10,7 +8,11 @@ import {
   cut,
   duration,
   pad,
+  paint,
   precise,
+  table,
+  unpainted,
+  wantsColor,
   widthOf,
   wrap,
 } from "../../bin/view/text.ts";

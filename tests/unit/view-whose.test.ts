@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
-import { whose } from "../../bin/commands/whose.ts";
+import { whose, whoseView } from "../../bin/diff/whose.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import { whoseView } from "../../bin/view/whose.ts";
 import type { WriteRow } from "../../protocol/work.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 

@@ -1,11 +1,9 @@
 /** What kite watch shows of a store that machines share, and of the agents of the others. */
 import { expect, it, onTestFinished } from "vitest";
-import { unpainted } from "../../bin/view/color.ts";
 import { eventSentence } from "../../bin/view/events.ts";
-import { widthOf } from "../../bin/view/text.ts";
-import { type WatchData, watchView } from "../../bin/view/watch.ts";
-import { firstMode } from "../../bin/view/watch-keys.ts";
-import { watch } from "../../bin/watch.ts";
+import { unpainted, widthOf } from "../../bin/view/text.ts";
+import { firstMode, type WatchData, watchView } from "../../bin/watch/screen.ts";
+import { watch } from "../../bin/watch/watch.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
 import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";

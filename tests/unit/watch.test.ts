@@ -1,13 +1,19 @@
 /** kite watch: the picture at every size, and what happens on a terminal and in a pipe. */
 import { describe, expect, it } from "vitest";
-import { nextStep } from "../../bin/next-step.ts";
-import { unpainted } from "../../bin/view/color.ts";
-import { widthOf } from "../../bin/view/text.ts";
-import { choosable, type WatchData, watchView } from "../../bin/view/watch.ts";
-import { afterKey, firstMode, following, type WatchMode } from "../../bin/view/watch-keys.ts";
-import { share } from "../../bin/view/watch-section.ts";
-import type { RunLine } from "../../bin/watch/act.ts";
-import { watch } from "../../bin/watch.ts";
+import { nextStep } from "../../bin/commands/home-screen.ts";
+import { share } from "../../bin/view/sessions.ts";
+import { unpainted, widthOf } from "../../bin/view/text.ts";
+import {
+  afterKey,
+  choosable,
+  firstMode,
+  following,
+  type WatchData,
+  type WatchMode,
+  watchView,
+} from "../../bin/watch/screen.ts";
+import type { RunLine } from "../../bin/watch/watch.ts";
+import { watch } from "../../bin/watch/watch.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, crowd, now, task as rowOfTask, screen, session } from "./view-rows.ts";

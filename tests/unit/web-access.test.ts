@@ -1,8 +1,8 @@
 /** Who may read the page of `kite web`, and what a person may ask of it. */
 import { describe, expect, it } from "vitest";
-import { bounds } from "../../bin/web/bounds.ts";
-import { Access, isFromPage } from "../../bin/web/server/access.ts";
-import { wordsOf } from "../../bin/web/server/deeds.ts";
+import { wordsOf } from "../../bin/web/answers.ts";
+import { Access, isFromPage } from "../../bin/web/http.ts";
+import { bounds } from "../../bin/web/wire.ts";
 
 const bearing = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 

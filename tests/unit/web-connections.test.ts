@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { bounds } from "../../bin/web/bounds.ts";
-import { PageServer, type Site } from "../../bin/web/server/http.ts";
-import type { Reader } from "../../bin/web/server/live.ts";
+import { PageServer, type Site } from "../../bin/web/http.ts";
+import type { Reader } from "../../bin/web/live.ts";
+import { bounds } from "../../bin/web/wire.ts";
 
 /** A stream that says something at once, so that its head is sent. */
 function open(_: unknown, reader: Reader): () => void {

@@ -3,7 +3,7 @@ import { mkdtempSync, realpathSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { homeShortener, homesOf, withTexts } from "../../bin/web/snapshot/home-paths.ts";
+import { homeShortener, homesOf, withTexts } from "../../bin/web/snapshot.ts";
 
 const short = homeShortener(["/home/ann", "/Users/Ann Lee & Co/"]);
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { Live } from "../../bin/web/server/live.ts";
+import { Live } from "../../bin/web/live.ts";
 import type { StreamLine, Topic } from "../../bin/web/wire.ts";
 import type { PostedRow } from "../../protocol/schemas/message.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";

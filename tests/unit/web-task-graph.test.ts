@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { graphOf } from "../../bin/web/views/tasks/graph.ts";
-import { boxBeside, layoutsOf, packed } from "../../bin/web/views/tasks/layout.ts";
-import { criticalPath, openTasks } from "../../bin/web/views/tasks/open.ts";
+import { boxBeside, graphOf, layoutsOf, packed } from "../../bin/web/views/tasks/graph.ts";
+import { criticalPath, openTasks } from "../../bin/web/views/tasks/needs.tsx";
 import type { TaskRow, TaskStatus } from "../../protocol/schemas/task.ts";
 
 function task(id: string, dependsOn: readonly string[] = [], status: TaskStatus = "pending"): TaskRow {

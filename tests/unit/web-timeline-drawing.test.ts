@@ -2,12 +2,20 @@
 import { h } from "preact";
 import { render } from "preact-render-to-string";
 import { describe, expect, it } from "vitest";
-import { bounds } from "../../bin/web/bounds.ts";
 import type { Lane, Mark, Span } from "../../bin/web/timeline.ts";
 import type { ViewState } from "../../bin/web/views/state.ts";
-import { drawingOf, rowsOf } from "../../bin/web/views/timeline/layout.ts";
-import { around, moved, queryOf, rangeIn, ticksOf, zoomed } from "../../bin/web/views/timeline/range.ts";
-import { timeline } from "../../bin/web/views/timeline.tsx";
+import {
+  around,
+  drawingOf,
+  moved,
+  queryOf,
+  rangeIn,
+  rowsOf,
+  ticksOf,
+  zoomed,
+} from "../../bin/web/views/timeline/model.ts";
+import { timeline } from "../../bin/web/views/timeline/screen.tsx";
+import { bounds } from "../../bin/web/wire.ts";
 
 const now = new Date(2026, 4, 20, 14, 0, 0).getTime();
 const hour = 3_600_000;

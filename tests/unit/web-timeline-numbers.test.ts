@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Timeline } from "../../bin/web/timeline.ts";
-import { numbered } from "../../bin/web/views/timeline/numbered.ts";
+import { numbered } from "../../bin/web/views/timeline/model.ts";
 import { task } from "./view-rows.ts";
 
 it("a timeline names tasks by their numbers, and one that is gone by its id", () => {

@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { AgentLanes } from "../../bin/web/agent-lanes.ts";
-import { TimelineSource } from "../../bin/web/server/timeline.ts";
+import { TimelineSource } from "../../bin/web/answers.ts";
+import { AgentLanes } from "../../bin/web/lanes.ts";
 import { type Lane, type Timeline, type TimelineReply, withReply } from "../../bin/web/timeline.ts";
 import { decode, encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import { kitePaths } from "../../protocol/paths.ts";

@@ -1,6 +1,6 @@
 /** The order and the bounds of uncommitted work on the page. */
 import { expect, test } from "vitest";
-import { shownMax, worktreesOf } from "../../bin/web/views/work-groups.ts";
+import { shownMax, worktreesOf } from "../../bin/web/views/work.tsx";
 import type { WriteRow } from "../../protocol/work.ts";
 
 function row(worktree: string, file: string, at: number): WriteRow {

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { bounds } from "../../bin/web/bounds.ts";
+import { bounds } from "../../bin/web/wire.ts";
 import { Agent } from "./agent.ts";
 import { picture, Site } from "./browser.ts";
 import { hostile } from "./hostile.ts";

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { shownMax } from "../../bin/web/views/work-groups.ts";
+import { shownMax } from "../../bin/web/views/work.tsx";
 import { picture, Site } from "./browser.ts";
 import { Repository } from "./repository.ts";
 import { violations } from "./violations.ts";

@@ -6,9 +6,22 @@
  * person hears what is left of it; that is no reason to call a merge that moved the base anything but merged.
  */
 
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { LocalError } from "../../../client/errors.ts";
+import { concerning } from "../../../daemon/lead/checks.ts";
+import { isCode } from "../../../hooks/install/file.ts";
 import type { MergeReasonCode } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { checkoutsOf, obstacle } from "./base-checkout.ts";
+import type { KitePaths } from "../../../protocol/paths.ts";
+import { plain } from "../../../protocol/text.ts";
+import type { Client, ProcessContext } from "../../context/process-context.ts";
+import type { FindRepository } from "../../context/project.ts";
+import { listed } from "../../view/text.ts";
+import { rowsOf } from "../../with-daemon.ts";
+import { type Ran, startCheck, withNested } from "../check-run.ts";
+import { checksAt, type NamedChecks } from "../check-trust.ts";
 import {
   commitOf,
   filesBetween,
@@ -16,14 +29,99 @@ import {
   type Git,
   GitFailed,
   type GitOptions,
+  gitWithout,
+  Interrupted,
   isAncestor,
+  isSystems,
   must,
   namesIn,
+  programsIn,
+  type Red,
+  reasonFor,
+  refuseSigner,
+  shortOf,
+  type Tried,
+  type Trying,
+  UntrustedProgram,
+  untrustedOf,
+  withoutGit,
 } from "./git.ts";
-import { moveBase } from "./move-base.ts";
-import { gitWithout, programsIn, refuseSigner, UntrustedProgram, untrustedOf } from "./programs.ts";
-import { reasonFor, shortOf, type Tried, type Trying } from "./trial.ts";
-import { removeTrial } from "./trial-folders.ts";
+import { checkoutsOf, moveBase, obstacle } from "./move-base.ts";
+
+// The worktrees in which merges are tried: one folder each, below Kite's own directory.
+
+/** A worktree with all that the checks put into it may take long to remove. */
+const finishes: GitOptions = { finishes: true, ms: limits.mergeGitMs };
+
+/** Returns the folder of one run of a merge, which no other run has. */
+export function trialFolder(
+  { merges }: KitePaths,
+  { id, runs }: { readonly id: string; readonly runs: number },
+): string {
+  return join(merges, `${id}.${runs}`);
+}
+
+/**
+ * Removes a worktree and what git notes of it, also if only one of both is there. Goes on after an interrupt. Returns null,
+ * or a sentence if something is left: that changes nothing about a merge, and the next one tries again.
+ */
+export async function removeTrial(git: Git, folder: string): Promise<string | null> {
+  try {
+    if (await forget(git, folder)) return null;
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    await forget(git, folder);
+    return null;
+  } catch (error) {
+    if (!isSystems(error)) throw error;
+    return `could not remove ${folder}: ${error.message}; the next merge tries again, or remove it yourself`;
+  }
+}
+
+/** Has git remove the worktree; returns whether it did. */
+async function forget(git: Git, folder: string): Promise<boolean> {
+  try {
+    // Twice by force: a worktree that was being made when its maker was killed is locked.
+    return (await git(["worktree", "remove", "--force", "--force", folder], finishes)).code === 0;
+  } catch (error) {
+    if (!(error instanceof GitFailed)) throw error;
+    return false;
+  }
+}
+
+/** Makes the folder of all trials, and removes what runners that are gone left in it; `say` hears what stays. */
+export async function sweepTrials(
+  client: Client,
+  paths: KitePaths,
+  git: Git,
+  say: (text: string) => void,
+): Promise<void> {
+  await mkdir(paths.merges, { recursive: true, mode: 0o700 });
+  const names = await readdir(paths.merges);
+  if (names.length === 0) return;
+  const rows = await rowsOf(client, "merges");
+  const running = new Set(
+    rows.filter(({ state }) => state === "running").map(({ id, runs }) => `${id}.${runs}`),
+  );
+  for (const name of names) {
+    if (running.has(name)) continue;
+    const folder = join(paths.merges, name);
+    const left = await removeTrial(await repositoryOf(git, folder), folder);
+    if (left !== null) say(left);
+  }
+}
+
+/** Returns git for the repository of a trial, which may be another one; without one, the given git. */
+async function repositoryOf(git: Git, folder: string): Promise<Git> {
+  try {
+    const found = (
+      await must(git, ["rev-parse", "--path-format=absolute", "--git-common-dir"], { cwd: folder })
+    ).trim();
+    return (args, options = {}) => git(args, { cwd: found, ...options });
+  } catch (error) {
+    if (error instanceof Error && !isCode(error, "ENOENT")) return git;
+    throw error;
+  }
+}
 
 const change: GitOptions = { ms: limits.mergeGitMs };
 
@@ -82,7 +180,7 @@ async function inWorktree(around: Trying, commits: Commits): Promise<Tried | "mo
   const trying = await withoutUntrusted(around);
   const { git } = trying;
   await must(git, ["reset", "--quiet", "--hard"], { ...change, cwd: folder });
-  const joined = await join(trying, commits);
+  const joined = await joinAttempt(trying, commits);
   if (joined !== null) return joined;
   const commit = (await must(git, ["rev-parse", "HEAD"], { cwd: folder })).trim();
   // Nothing of the branch was missing there.
@@ -112,7 +210,7 @@ async function withoutUntrusted(trying: Trying): Promise<Trying> {
 }
 
 /** Merges or rebases in the worktree; returns what became of it if that did not work. */
-async function join({ git, folder, merge }: Trying, { from, tip }: Commits): Promise<Tried | null> {
+async function joinAttempt({ git, folder, merge }: Trying, { from, tip }: Commits): Promise<Tried | null> {
   const branch = shortOf(merge.branch);
   const message = `Merge branch '${branch}' into ${shortOf(merge.base)}`;
   const words = merge.rebase ? ["rebase", from] : ["merge", "--no-ff", "--no-edit", "-m", message, tip];
@@ -145,4 +243,93 @@ function returned(
 
 function stopped(code: MergeReasonCode, text: string): Tried {
   return { is: "stopped", reason: reasonFor(code, text) };
+}
+
+// Runs the project's trusted checks on a merge, in the worktree of the try.
+
+/** The checks were changed after the command began. */
+class Untrusted extends LocalError {
+  override readonly name = "Untrusted";
+}
+
+const namedMax = 3;
+
+interface Checking {
+  readonly world: Pick<ProcessContext, "env" | "paths">;
+  readonly git: Git;
+  readonly stop: AbortSignal;
+  /** Tells that a check begins. */
+  readonly say: (text: string) => void;
+  readonly find?: FindRepository | undefined;
+}
+
+/**
+ * Runs the checks that matter after a change of these files, one after the other, up to the first red one. Before them
+ * the project's setup runs, once: a fresh worktree has none of the files that git ignores, such as dependencies. One that
+ * changes tracked files, commits or removes the worktree is red: what it looked at is not what would be merged. Throws a
+ * `LocalError`.
+ */
+export async function runChecks(
+  { world, git, stop, say, find }: Checking,
+  worktree: string,
+  files: readonly string[],
+): Promise<Red | null> {
+  const named = await checksAt(world, worktree, find);
+  const why = untrusted(named);
+  if (why !== null) throw new Untrusted(why);
+  const wanted = await concerning(named.checks, files);
+  const head = await commitOf(git, "HEAD", { cwd: worktree });
+  const lines = wanted.map(({ name, command }, n) => {
+    const as = `check ${name} (${n + 1} of ${wanted.length})`;
+    return { name, command, what: `the check ${name}`, as };
+  });
+  const { setup } = named;
+  if (setup !== null && lines.length > 0)
+    lines.unshift({ name: "setup", command: setup, what: "the setup", as: "setup" });
+  for (const { name, command, what, as } of lines) {
+    say(as);
+    const running = startCheck({
+      command,
+      cwd: worktree,
+      env: withNested(withoutGit(world.env), named.repository.project, name),
+      timeoutMs: limits.checkMs,
+      streams: false,
+    });
+    const end = () => running.end("SIGTERM");
+    stop.addEventListener("abort", end, { once: true });
+    if (stop.aborted) end();
+    const ran = await running.done;
+    stop.removeEventListener("abort", end);
+    if (stop.aborted) throw new Interrupted("interrupted");
+    const red = redOf(what, ran) ?? (await changedBy(git, { worktree, head }, what, ran));
+    if (red !== null) return red;
+  }
+  return null;
+}
+
+/** Returns why the project's checks may not run, or null; also null if there are none. */
+export function untrusted({ trust, repository }: NamedChecks): string | null {
+  if (trust === "trusted" || trust === "none") return null;
+  const why = trust === "changed" ? "have changed since a person trusted them" : "are not trusted yet";
+  return `the checks of ${repository.project} ${why}; read and trust them first: kite check --trust`;
+}
+
+function redOf(what: string, { exit, timedOut, output }: Ran): Red | null {
+  if (exit === 0) return null;
+  return { what, how: timedOut ? "killed at the time limit" : `exit code ${exit}`, output };
+}
+
+async function changedBy(
+  git: Git,
+  { worktree, head }: { readonly worktree: string; readonly head: string | null },
+  what: string,
+  { output }: Ran,
+): Promise<Red | null> {
+  const red = (how: string): Red => ({ what, how, output });
+  if (!existsSync(worktree)) return red("it removed the worktree that it ran in");
+  if ((await commitOf(git, "HEAD", { cwd: worktree })) !== head) return red("it committed, or moved HEAD");
+  const status = ["status", "--porcelain", "--no-renames", "--untracked-files=no", "-z"];
+  const changed = namesIn(await must(git, status, { cwd: worktree })).map(line => plain(line.slice(3)));
+  if (changed.length === 0) return null;
+  return red(`it changed tracked files (${listed(changed.slice(0, namedMax), changed.length - namedMax)})`);
 }

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { branchOf, isClientsLock, worktreesFolder } from "../../../hooks/claude-code/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
-import { type Env, neededProgram, ProgramFailed, type Ran, runProgram } from "../../programs.ts";
+import { type Env, neededProgram, ProgramFailed, type Ran, runProgram } from "../../context/programs.ts";
 
 export interface Place {
   readonly worktree: string;

@@ -1,21 +1,65 @@
 /** `kite agents`, and `kite explain NAME` with `--log` or `--diff`. */
 
 import { existsSync } from "node:fs";
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../../client/errors.ts";
-import type { LastMessage } from "../../../hooks/claude-code/transcripts.ts";
+import { userSettings } from "../../../hooks/claude-code/settings/files.ts";
+import { type LastMessage, messagesIn } from "../../../hooks/claude-code/transcripts.ts";
+import { isSystemError } from "../../../protocol/errors.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
-import { type Client, type ProcessContext, screenOf } from "../../process-context.ts";
-import { ProgramFailed } from "../../programs.ts";
-import { projectOf } from "../../project.ts";
-import { numbering } from "../../tasks/numbering.ts";
+import { type Client, type ProcessContext, screenOf } from "../../context/process-context.ts";
+import { type Env, ProgramFailed } from "../../context/programs.ts";
+import { projectOf } from "../../context/project.ts";
+import { numbering } from "../../context/task-numbers.ts";
 import { clean, clock, type Screen } from "../../view/text.ts";
 import { fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
-import { spawnsView } from "../view/spawns.ts";
-import { neededSpawn } from "./find.ts";
+import { spawnsView } from "../view/work.ts";
 import { Git } from "./git.ts";
-import { outputOf } from "./output.ts";
-import { lastMessages } from "./transcript.ts";
+import { neededSpawn, outputOf, spawnCalled } from "./record.ts";
+
+// The last messages of an agent, from the transcript that its client keeps.
+
+/** The end of a transcript that is read, in bytes, and what is shown of it. */
+const endBytes = 512 * 1024;
+const messagesMax = 10;
+/** Folders of the client in which the transcript is looked for. */
+const foldersMax = 5_000;
+
+/** Returns the session's last messages, oldest first; null if its client keeps no transcript that can be read. */
+export async function lastMessages(env: Env, session: string | null): Promise<readonly LastMessage[] | null> {
+  if (session === null || !/^[\w-]+$/.test(session)) return null;
+  const projects = join(dirname(userSettings(env)), "projects");
+  try {
+    for (const folder of (await readdir(projects)).slice(0, foldersMax)) {
+      const lines = await endOf(join(projects, folder, `${session}.jsonl`));
+      if (lines !== null) return messagesIn(lines, messagesMax);
+    }
+  } catch (error) {
+    // The client was never used by this user, or its folder is closed: what it printed is shown instead.
+    if (!isSystemError(error)) throw error;
+  }
+  return null;
+}
+
+async function endOf(path: string): Promise<readonly string[] | null> {
+  let file: FileHandle;
+  try {
+    file = await open(path, "r");
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return null; // It is in another folder.
+  }
+  try {
+    const { size } = await file.stat();
+    const bytes = Buffer.alloc(Math.min(size, endBytes));
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, size - bytes.length);
+    return bytes.toString("utf8", 0, bytesRead).split("\n");
+  } finally {
+    await file.close();
+  }
+}
 
 export interface ListFlags {
   readonly project?: string;
@@ -104,4 +148,36 @@ function shown(
       return fail(world, isJson, "spawn_failed", error.message);
     }
   });
+}
+
+// The branch and the worktree of a spawned agent, whether its session lives or has ended.
+
+export interface AgentBranch {
+  /** The id of its record. */
+  readonly id: string;
+  readonly name: string;
+  readonly branch: string;
+  readonly worktree: string;
+  readonly task: string | null;
+  readonly session: string | null;
+}
+
+/** Returns where an agent works or worked; null if that is not known, or in its requester's worktree. */
+export function branchOfRecord(row: SpawnRow): AgentBranch | null {
+  const { id, name, branch, worktree, base, task, session } = row;
+  // Only a worktree of its own has a base.
+  if (branch === null || worktree === null || base === null) return null;
+  return { id, name, branch, worktree, task, session };
+}
+
+/** Returns where the agent that `name` means works or worked; null if there is none, or it has no branch of its own. */
+export function branchOfAgent(rows: readonly SpawnRow[], name: string, project: string): AgentBranch | null {
+  const found = spawnCalled(rows, name, project);
+  return found === null ? null : branchOfRecord(found);
+}
+
+/** Returns where the agent of a session works; null if the session is none that was spawned into a worktree of its own. */
+export function branchOfSession(rows: readonly SpawnRow[], session: string): AgentBranch | null {
+  const found = rows.find(row => row.session === session);
+  return found === undefined ? null : branchOfRecord(found);
 }

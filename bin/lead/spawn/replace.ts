@@ -2,8 +2,11 @@
  * `kite agents replace`: goes on with a spawned agent that stalled, as the daemon says: its client resumes it, once; then another one
  * takes its place, with the same prompt, task, role, model, client and base.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { LocalError } from "../../../client/errors.ts";
 import {
+  attachWords,
   clientName,
   clientProgram,
   handleIn,
@@ -14,27 +17,207 @@ import type { SpawnReplaceReply, SpawnRow } from "../../../protocol/lead/spawn.t
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { plain, quote } from "../../../protocol/text.ts";
-import { actingSession } from "../../actor.ts";
-import { refuseAgent } from "../../person.ts";
-import { type Client, type ProcessContext, print } from "../../process-context.ts";
-import { neededProgram, runProgram, withoutSession } from "../../programs.ts";
-import { projectOf } from "../../project.ts";
+import { actingSession } from "../../context/actor.ts";
+import { refuseAgent } from "../../context/person.ts";
+import {
+  type Client,
+  interrupted,
+  type ProcessContext,
+  print,
+  printJson,
+} from "../../context/process-context.ts";
+import { neededProgram, ProgramFailed, runHere, runProgram, withoutSession } from "../../context/programs.ts";
+import { projectOf } from "../../context/project.ts";
 import { clean } from "../../view/text.ts";
-import { ask, asPerson, exitCodes, rowsOf } from "../../with-daemon.ts";
-import { hasEnded, neededSpawn } from "./find.ts";
-import { followSpawn } from "./follow.ts";
+import { ask, asPerson, exitCodes, fail, printDone, Refused, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { Git, mainWorktree } from "./git.ts";
-import { outputOf } from "./output.ts";
-import { followed, isFailed, show } from "./report.ts";
-import { type Starter, startAgent } from "./start.ts";
-import { reported } from "./stop.ts";
-import { stopped } from "./stop-agent.ts";
+import {
+  followed,
+  followSpawn,
+  handleOf,
+  hasEnded,
+  isFailed,
+  neededSpawn,
+  outputOf,
+  show,
+} from "./record.ts";
+import { endClient, type Started, type Starter, startAgent } from "./start.ts";
+import { Tmux } from "./tmux.ts";
+
+// Stops a spawned agent by its client, and keeps it stopped.
+
+type Around = Pick<ProcessContext, "env" | "cwd">;
+
+/** Who stops it: a session and its agent, or nobody for a person. */
+interface Actor {
+  readonly id?: string;
+  readonly agent?: string;
+}
+
+/**
+ * Stops an agent by its client, whatever its record says, and returns its record once its session has ended. An agent whose
+ * process was killed may be brought back by its client: such a one is watched, which `say` hears. Throws `ProgramFailed`, `Refused`.
+ */
+async function stopped(
+  world: Around,
+  client: Client,
+  row: SpawnRow,
+  actor: Actor,
+  say: (words: string) => void = () => {},
+): Promise<SpawnRow> {
+  const update = { ...actor, spawn: row.id };
+  const before = (await ask(client, "spawn_update", { ...update, stopping: true })).spawn;
+  // Its starter is still at it, and ends the client as soon as that has started; one that was killed may have left a window.
+  if (before.state === "starting" && handleOf(before) === null) {
+    const ended = (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;
+    if (ended.backend === "tmux") await endClient(world, ended);
+    return ended;
+  }
+  try {
+    await endClient(world, before);
+  } catch (error) {
+    if (error instanceof ProgramFailed) await ask(client, "spawn_update", { ...update, stopping: false });
+    throw error;
+  }
+  const ended = hasEnded(before) ? before : await endOf(client, before, actor);
+  const { mayReturn, session, state } = ended;
+  if (mayReturn === true) return keptStopped(world, client, ended, actor, say);
+  if (!hasEnded(before)) return ended;
+  // A session that never registered may still begin: it is not the agent's then.
+  const end = state === "failed" && session === null ? ({ state: "stopped" } as const) : {};
+  return (await ask(client, "spawn_update", { ...update, stopping: false, ...end })).spawn;
+}
+
+/** Returns the record once the session of an agent whose client was told to stop it has ended. */
+async function endOf(client: Client, row: SpawnRow, actor: Actor): Promise<SpawnRow> {
+  const ended = await within(limits.spawnStopMs, followSpawn(client, row, hasEnded));
+  // The client said that it stopped the session, and no hook told the daemon.
+  return ended ?? (await ask(client, "spawn_update", { ...actor, spawn: row.id, state: "stopped" })).spawn;
+}
+
+/**
+ * Watches an agent that its client may bring back, for `limits.spawnWatchMs`. A session that begins again is stopped, unless
+ * a person prompts it: then it stays, and its record is returned.
+ */
+async function keptStopped(
+  world: Around,
+  client: Client,
+  row: SpawnRow,
+  actor: Actor,
+  say: (words: string) => void,
+): Promise<SpawnRow> {
+  const update = { ...actor, spawn: row.id };
+  const seconds = limits.spawnWatchMs / 1000;
+  say(`${row.name} was killed, and its client may bring it back; watching it for ${seconds} s`);
+  await ask(client, "spawn_update", { ...update, stopping: true });
+  const back = await within(
+    limits.spawnWatchMs,
+    followSpawn(client, row, now => !hasEnded(now)),
+  );
+  if (back === null) {
+    const end = row.state === "failed" ? ({ state: "stopped" } as const) : {};
+    return (await ask(client, "spawn_update", { ...update, stopping: false, ...end })).spawn;
+  }
+  const decided = (now: SpawnRow) => hasEnded(now) || !now.stopping;
+  const prompted = await within(limits.spawnPromptMs, followSpawn(client, back, decided));
+  if (prompted !== null && !hasEnded(prompted)) return prompted;
+  say(`${row.name} came back; stopping it again`);
+  await endClient(world, back);
+  const ended = prompted ?? (await endOf(client, back, actor));
+  return ended.mayReturn === true ? keptStopped(world, client, ended, actor, say) : ended;
+}
+
+/** Returns what the promise resolves with; null if that takes longer than `ms`. */
+async function within<T>(ms: number, promise: Promise<T>): Promise<T | null> {
+  const waiting = new AbortController();
+  const late = delay(ms, null, { signal: waiting.signal }).catch(() => null);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    waiting.abort();
+  }
+}
+
+// `kite agents attach` and `kite agents stop`: the client's own ways, or tmux.
+
+/** Opens the agent in this terminal. Returns the exit code of the program that shows it. */
+export async function attach(world: ProcessContext, name: string): Promise<number> {
+  const { env, cwd } = world;
+  const project = await projectOf(cwd);
+  const found: SpawnRow[] = [];
+  // The connection is closed before: an open one would keep the daemon from ending by itself.
+  const code = await withDaemon(world, false, async client => {
+    found.push(await neededSpawn(client, name, project));
+    return exitCodes.done;
+  });
+  const [row] = found;
+  if (row === undefined) return code;
+  return reported(world, false, async () => {
+    const [program, ...args] = await attachLine(world, row);
+    return runHere(program, args, { cwd, env: withoutSession(env) });
+  });
+}
+
+async function attachLine(
+  { env, cwd }: ProcessContext,
+  row: SpawnRow,
+): Promise<readonly [string, ...string[]]> {
+  const { backend, id, name, state } = row;
+  if (backend === "tmux") {
+    const tmux = new Tmux(env, cwd, row.handle);
+    const pane = await tmux.find(id);
+    if (pane === null) throw new ProgramFailed(`the window of ${name} is gone (${state})`);
+    return tmux.showWords(pane);
+  }
+  const handle = handleOf(row);
+  if (handle !== null) return [neededProgram(clientProgram, env, cwd), ...attachWords(handle)];
+  throw new ProgramFailed(`${name} never started (${state}); kite explain ${name} --log says why`);
+}
+
+/** Stops the agent and waits until its session has ended. Returns the exit code. */
+export async function stop(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
+  const refused = await refuseAgent(world, isJson, "stop");
+  if (refused !== null) return refused;
+  const project = await projectOf(world.cwd);
+  return asPerson(world, isJson, async client => {
+    const row = await neededSpawn(client, name, project);
+    const actor = actingSession(world.env) ?? {};
+    return reported(world, isJson, async () => {
+      // Who is about to resume or replace it would undo the stop.
+      if (row.replacing) await ask(client, "spawn_update", { ...actor, spawn: row.id, replacing: false });
+      const say = (words: string) => {
+        if (!isJson) world.stderr.write(`kite: ${clean(words)}\n`);
+      };
+      return printStopped(world, await stopped(world, client, row, actor, say), isJson);
+    });
+  });
+}
+
+function printStopped(world: ProcessContext, row: SpawnRow, isJson: boolean): number {
+  return printDone(world, isJson, { ok: true, spawn: row }, () => [
+    `${clean(row.name)}: ${row.state.replaceAll("_", " ")}`,
+  ]);
+}
+
+/** Reports a program that failed, and an interrupted connection, in a sentence. */
+async function reported(
+  world: ProcessContext,
+  isJson: boolean,
+  work: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+    return fail(world, isJson, "spawn_failed", error.message);
+  }
+}
 
 /** What a process needs to end and start agents. */
-export type Around = Pick<ProcessContext, "env" | "cwd"> & { readonly paths: KitePaths };
+type AroundReplace = Pick<ProcessContext, "env" | "cwd"> & { readonly paths: KitePaths };
 
 /** Who replaces: a session and its agent, or nobody for a person. */
-type Actor = Starter["actor"];
+type ActorReplace = Starter["actor"];
 
 /** Resumes the agent or replaces it, and waits until a session has registered. Returns the exit code. */
 export async function replace(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
@@ -55,13 +238,13 @@ export async function replace(world: ProcessContext, name: string, isJson: boole
 }
 
 /** The agent that goes on, and which one that is. */
-export interface Replaced {
+interface Replaced {
   readonly row: SpawnRow;
   readonly how: "resumed" | "replaced";
 }
 
 /** Returns in a sentence what became of the agent. */
-export function wordsOf({ name }: SpawnRow, next: SpawnRow, how: Replaced["how"]): string {
+function wordsOf({ name }: SpawnRow, next: SpawnRow, how: Replaced["how"]): string {
   return how === "resumed"
     ? `${clean(name)} is resumed.`
     : `${clean(name)} is replaced by ${clean(next.name)}.`;
@@ -71,11 +254,11 @@ export function wordsOf({ name }: SpawnRow, next: SpawnRow, how: Replaced["how"]
  * Goes on with an agent that stalled, and returns which one goes on. Throws `Refused` if it did not stall, if another one
  * replaces it, or after too many; and `ProgramFailed`.
  */
-export async function replaced(
-  world: Around,
+async function replaced(
+  world: AroundReplace,
   client: Client,
   row: SpawnRow,
-  actor: Actor,
+  actor: ActorReplace,
 ): Promise<Replaced> {
   const resumable = row.backend === "background" && row.client === clientName && row.session !== null;
   const request = { ...actor, spawn: row.id, resumable };
@@ -87,7 +270,12 @@ export async function replaced(
 }
 
 /** Stops the agent, and has its client go on with its session; null if that does not work, no session registers, or it is stopped. */
-async function resume(world: Around, client: Client, row: SpawnRow, actor: Actor): Promise<SpawnRow | null> {
+async function resume(
+  world: AroundReplace,
+  client: Client,
+  row: SpawnRow,
+  actor: ActorReplace,
+): Promise<SpawnRow | null> {
   const { session, task } = row;
   if (session === null) return null;
   const ended = await stopped(world, client, row, actor);
@@ -116,10 +304,10 @@ async function resume(world: Around, client: Client, row: SpawnRow, actor: Actor
 
 /** Ends the agent and starts another one in its place. Throws `Refused` and `ProgramFailed`. */
 async function successor(
-  world: Around,
+  world: AroundReplace,
   client: Client,
   { spawn: row, prompt }: Pick<SpawnReplaceReply, "spawn" | "prompt">,
-  actor: Actor,
+  actor: ActorReplace,
 ): Promise<Replaced> {
   const { env, cwd, paths } = world;
   const { project, role, task, base, backend, model } = row;
@@ -146,7 +334,12 @@ async function successor(
 }
 
 /** Keeps what the agent printed and declared in its record: the briefing of its successor has both. */
-async function keepWords(world: Around, client: Client, row: SpawnRow, actor: Actor): Promise<void> {
+async function keepWords(
+  world: AroundReplace,
+  client: Client,
+  row: SpawnRow,
+  actor: ActorReplace,
+): Promise<void> {
   const output = await outputOf(world, row);
   const [session] = row.session === null ? [] : await rowsOf(client, "sessions", { id: row.session });
   const task = session?.declared?.task ?? "";
@@ -163,5 +356,116 @@ export function nextName(name: string, rows: readonly SpawnRow[]): string {
   for (let n = Number(number) + 1; ; n += 1) {
     const next = `${stem.slice(0, limits.spawnWordChars - 5)}-${n}`;
     if (!names.has(next)) return next;
+  }
+}
+
+// Replaces spawned agents that stall, in the process of somebody who waits for them: the daemon starts no program.
+//
+// Invariant: the daemon says for each agent whether it stalled, and who replaces it; so two that tend one never both do.
+
+interface Follow {
+  readonly isEnough: (row: SpawnRow) => boolean;
+  /** Each state on the way. */
+  readonly seen: (row: SpawnRow) => void;
+  /** Says in a sentence what was done about an agent that stalled, or why nothing was. */
+  readonly say: (words: string) => void;
+}
+
+/**
+ * Returns the record as soon as `isEnough`. If the user's setting is `replace`, an agent that stalls is replaced, and the one
+ * that goes on is followed.
+ */
+export async function followTended(
+  world: AroundReplace,
+  client: Client,
+  { row: first, stalled }: Started,
+  actor: Starter["actor"],
+  { isEnough, seen, say }: Follow,
+): Promise<SpawnRow> {
+  let row = first;
+  // An agent that is resumed rests until its turn begins: that is no end of the turn.
+  let restedAt: number | null = null;
+  const hasEnough = (now: SpawnRow) => isEnough(now) && !(now.state === "idle" && now.updatedAt === restedAt);
+  // Nothing could be done about it, as long as it is stalled.
+  let isLeft = false;
+  const isOver = (now: SpawnRow) => {
+    const stalls = isStalled(now);
+    if (!stalls) isLeft = false;
+    return hasEnough(now) || (stalls && !isLeft && stalled === "replace");
+  };
+  for (;;) {
+    const now = await followSpawn(client, row, isOver, seen);
+    if (hasEnough(now)) return now;
+    const next = await attempt(world, client, now, actor, say);
+    isLeft = next === null;
+    if (next === null) continue;
+    row = next.row;
+    restedAt = next.how === "resumed" && row.state === "idle" ? row.updatedAt : null;
+  }
+}
+
+/** `kite agents tend`: replaces this project's agents that stall, until it is interrupted. Returns the exit code. */
+export async function tend(world: ProcessContext, isJson: boolean): Promise<number> {
+  const refused = await refuseAgent(world, isJson, "replace");
+  if (refused !== null) return refused;
+  const project = await projectOf(world.cwd);
+  const actor = actingSession(world.env) ?? {};
+  const stop = interrupted();
+  const work = async (client: Client) => {
+    let wake = () => {};
+    client.onEvent(event => {
+      if (event.event === "agent_stalled") wake();
+    });
+    client.onLagged(() => wake());
+    stop.addEventListener("abort", () => wake());
+    void client.closed.then(() => wake());
+    await ask(client, "subscribe", { events: ["agent_stalled"], project });
+    if (!isJson) world.stderr.write("kite: replaces agents that stall; Ctrl-C ends it, not the agents\n");
+    /** Agents about which nothing can be done, as long as they are stalled. */
+    const left = new Set<string>();
+    while (!stop.aborted) {
+      const changed = new Promise<void>(resolve => {
+        wake = resolve;
+      });
+      const rows = await rowsOf(client, "spawns", { project });
+      const stalled = rows.filter(isStalled);
+      for (const id of left) if (!stalled.some(row => row.id === id)) left.delete(id);
+      const row = stalled.find(({ id }) => !left.has(id));
+      if (row === undefined) {
+        if (!stop.aborted) await changed;
+        continue;
+      }
+      const say = (words: string) => {
+        if (!isJson) print(world, [clean(words)]);
+      };
+      const next = await attempt(world, client, row, actor, say);
+      if (next === null) left.add(row.id);
+      else if (isJson) printJson(world, { of: row.id, how: next.how, spawn: next.row });
+    }
+    return exitCodes.done;
+  };
+  return asPerson(world, isJson, work, { reconnect: true });
+}
+
+function isStalled(row: SpawnRow): boolean {
+  return !hasEnded(row) && row.health?.state === "stalled";
+}
+
+/** Replaces the agent; null if it cannot be, which is said. */
+async function attempt(
+  world: AroundReplace,
+  client: Client,
+  row: SpawnRow,
+  actor: Starter["actor"],
+  say: (words: string) => void,
+): Promise<Replaced | null> {
+  try {
+    const next = await replaced(world, client, row, actor);
+    say(wordsOf(row, next.row, next.how));
+    return next;
+  } catch (error) {
+    if (!(error instanceof Refused || error instanceof ProgramFailed)) throw error;
+    say(error.message);
+    return null;
   }
 }

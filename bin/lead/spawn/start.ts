@@ -1,20 +1,28 @@
 /** Starts an agent: records it, makes its worktree if need be, and runs its client. Used by the command and the tool. */
+
 import { isAbsolute } from "node:path";
+import { loadConfig } from "../../../daemon/config/config.ts";
+import { roleNamed } from "../../../daemon/core/lead/declarations.ts";
 import {
   backgroundWords,
   clientName,
   clientProgram,
   handleIn,
+  isUnknownSession,
   type SpawnOrder,
+  stopWords,
   terminalWords,
 } from "../../../hooks/claude-code/spawn.ts";
-import { gatesFor } from "../../../protocol/lead/roles.ts";
+import { codexSpawn, copilotSpawn, geminiSpawn, opencodeSpawn } from "../../../hooks/clients/clients.ts";
+import { asksForTrust, clientName as codexName } from "../../../hooks/install/codex.ts";
+import type { TerminalClient, TerminalOrder } from "../../../hooks/seam/plan.ts";
+import { type GateMode, gatesFor, heldTo, rightsOf } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow, StalledSetting } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { personName } from "../../../protocol/names.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
-import { plain } from "../../../protocol/text.ts";
-import { defined } from "../../defined.ts";
-import type { Client } from "../../process-context.ts";
+import { frame, nearest, plain, quote } from "../../../protocol/text.ts";
+import type { Client } from "../../context/process-context.ts";
 import {
   type Env,
   neededProgram,
@@ -22,16 +30,194 @@ import {
   ProgramFailed,
   runProgram,
   withoutSession,
-} from "../../programs.ts";
-import { taskNamed } from "../../tasks/numbers.ts";
+} from "../../context/programs.ts";
+import { defined } from "../../entry.ts";
+import { knownClients } from "../../install/here.ts";
+import { taskNamed } from "../../view/task-names.ts";
+import { clean } from "../../view/text.ts";
 import { ask, rowsOf } from "../../with-daemon.ts";
-import { gatesIn } from "../roles/gates.ts";
-import { briefingOf, earlierOf, promptOf } from "./briefing.ts";
-import { endClient } from "./end-client.ts";
-import { hasEnded } from "./find.ts";
+import { gatesIn } from "../roles.ts";
 import { addWorktree, baseOf, freePlace, Git, headOf, type Place } from "./git.ts";
-import { type Template, templateOf } from "./template.ts";
+import { handleOf, hasEnded } from "./record.ts";
 import { Tmux } from "./tmux.ts";
+
+// What a spawned agent is told of itself, in its client's system prompt.
+
+interface Briefing {
+  readonly row: SpawnRow;
+  /** What its task is called in its project, and its description, if it has a task. */
+  readonly task: { readonly named: string; readonly description: string } | null;
+  /** Whether Kite holds it to the role that it begins with. */
+  readonly mode: GateMode;
+  /** Agents that worked at it before, the latest first. */
+  readonly earlier: readonly SpawnRow[];
+  /** Whether it works in a worktree of its own. */
+  readonly isApart: boolean;
+}
+
+/** Returns the text; words of others are quoted in a frame that says so. */
+export function briefingOf({ row, task, mode, earlier, isApart }: Briefing): string {
+  const { name, role, parent } = row;
+  const who = parent === null ? personName("agent") : `the agent ${quote(parent.name)}`;
+  const own = [
+    `You are ${name}, an agent that ${who} started with Kite.${role === null ? "" : roleText(role, mode)}`,
+    isApart
+      ? "You work in a git worktree of your own. Commit your work on its branch; others merge it."
+      : "You work in the same directory as others. Kite tells you if they hold a file.",
+    ...(task === null
+      ? []
+      : [
+          `Your task is ${task.named}; Kite claims it for you when you start. When it is done, say so with its result ` +
+            `(kite_task_complete, or: kite task done ${task.named} RESULT). If you cannot do it, say why (kite_task_fail, or: kite task fail ${task.named} REASON).`,
+        ]),
+    "Nobody may be watching. If you need an answer, ask for it in a message (kite_message), and say in your last words what you did.",
+  ];
+  const known = [
+    ...(task === null ? [] : [`the task: ${quote(task.description, limits.taskTextChars)}`]),
+    ...earlier.slice(0, limits.spawnEarlierMax).map(earlierLine),
+  ];
+  return [own.join("\n"), ...(known.length === 0 ? [] : [frame, ...known.map(line => `- ${line}`)])].join(
+    "\n",
+  );
+}
+
+/** A word that names no role of Kite's is only told. */
+function roleText(word: string, mode: GateMode): string {
+  const role = roleNamed(word);
+  const what = role === null ? "" : ` As ${role}, ${rightsOf(role)}. ${heldTo(role, mode)}.`;
+  return ` Your role is ${word}.${what}`;
+}
+
+/** Returns the agents that had the task or the place of this one before, the latest first. */
+function earlierOf(row: SpawnRow, others: readonly SpawnRow[]): SpawnRow[] {
+  const place = new Set<string>();
+  for (let at: SpawnRow | undefined = row; at?.replaces != null && !place.has(at.replaces); ) {
+    const before: string = at.replaces;
+    place.add(before);
+    at = others.find(one => one.id === before);
+  }
+  const isEarlier = ({ id, task }: SpawnRow) => place.has(id) || (row.task !== null && task === row.task);
+  return others.filter(one => one.id !== row.id && isEarlier(one)).reverse();
+}
+
+/** The prompt of an agent that was spawned with a task and no words. */
+export function promptOf(task: string, description: string): string {
+  return `Do task ${task}: ${quote(description, limits.taskTextChars)}`;
+}
+
+function earlierLine({ name, branch, state, reason, output }: SpawnRow): string {
+  const where = branch === null ? "" : ` on branch ${quote(branch)}`;
+  const why = reason === null ? "" : `: ${quote(reason, limits.spawnReasonChars)}`;
+  const said = output === null ? "" : `; it said last ${quote(output.slice(-limits.quoteChars))}`;
+  return `an earlier agent, ${name}, worked at it${where} and is ${state}${why}${said}`;
+}
+
+// Ends the client of a spawned agent, in its client's own way or by closing its window.
+
+interface Where {
+  readonly env: Env;
+  readonly cwd: string;
+}
+
+/** Returns when the client has ended, or was told to; at once if it never started. Throws `ProgramFailed` if it cannot be ended. */
+export async function endClient({ env, cwd }: Where, row: SpawnRow): Promise<void> {
+  const { backend, id, name } = row;
+  if (backend === "tmux") {
+    const tmux = new Tmux(env, cwd, row.handle);
+    const pane = await tmux.find(id);
+    if (pane !== null) await tmux.close(pane);
+    return;
+  }
+  const handle = handleOf(row);
+  if (handle === null) return;
+  const own = withoutSession(env);
+  const ran = await runProgram(neededProgram(clientProgram, own, cwd), stopWords(handle), { cwd, env: own });
+  if (ran.code === 0 || isUnknownSession(ran.output)) return;
+  const said = clean(ran.output).slice(0, limits.quoteChars);
+  throw new ProgramFailed(`${clientProgram} could not stop ${name}: ${said}`, ran.output);
+}
+
+// The clients that Kite can start in a window by their adapters' own words.
+
+const terminalClients: readonly TerminalClient[] = [codexSpawn, opencodeSpawn, copilotSpawn, geminiSpawn];
+
+// Other agents' clients: by the words of a command in the user's own configuration, else by what Kite knows of the client.
+
+/** What the words of a command may name, in braces. */
+interface Filled {
+  readonly prompt: string;
+  readonly name: string;
+  readonly briefing: string;
+  readonly model: string | null;
+  readonly role: string | null;
+  readonly task: string | null;
+  readonly place: Place | null;
+}
+
+interface Template {
+  /** The client's hooks tell which session the agent is; else Kite registers one for it. */
+  readonly isHooked: boolean;
+  /** What a person is to know of the client before the agent of this name works, as a sentence; null: nothing. */
+  readonly warning: (agent: string) => string | null;
+  /**
+   * Returns the command's words. A word that is only a placeholder without a value is left out; one that only its value
+   * makes begin with `-` gets a blank before it, so that no client takes it for an option.
+   */
+  readonly words: (filled: Filled) => string[];
+}
+
+/** Returns the template of a client; null for Claude Code, which needs none. Throws `ProgramFailed` for an unknown one. */
+export async function templateOf(
+  client: string,
+  { env, cwd, paths }: { readonly env: Env; readonly cwd: string; readonly paths: KitePaths },
+): Promise<Template | null> {
+  if (client === clientName) return null;
+  // The user's file alone: a project's may name no program.
+  const { values } = await loadConfig({ env, paths });
+  const words = Object.hasOwn(values.spawn, client) ? values.spawn[client] : undefined;
+  const own = terminalClients.find(({ name }) => name === client);
+  if (words === undefined && own !== undefined) {
+    const program = neededProgram(own.program, env, cwd);
+    const isHooked = knownClients.some(one => one.name === client && one.isConnected({ env, paths }));
+    const asks = client === codexName && asksForTrust(paths, env);
+    const warning = (agent: string) => {
+      if (!isHooked)
+        return `${client} is not connected to Kite, so nothing holds its edits back; connect it: kite install --client ${client}`;
+      if (!asks) return null;
+      return `${client} does not trust Kite's hooks yet, so ${agent} begins only when somebody answers its question in its window: kite agents attach ${agent}. It no longer asks after kite install --client ${client} --trust`;
+    };
+    return { isHooked, warning, words: filled => [program, ...own.words(orderFor(filled))] };
+  }
+  if (words === undefined) {
+    const known = [clientName, ...terminalClients.map(({ name }) => name), ...Object.keys(values.spawn)];
+    const meant = nearest(client, known);
+    const hint = meant === null ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
+    throw new ProgramFailed(`no client is called ${client}; ${hint}. Add it to spawn in ${paths.config}`);
+  }
+  const [first = "", ...rest] = words;
+  const program = first.includes("/") ? first : neededProgram(first, env, cwd);
+  return { isHooked: false, warning: () => null, words: filled => [program, ...wordsOf(rest, filled)] };
+}
+
+/** These clients have no place for a system prompt of one session: the briefing comes behind the prompt. */
+function orderFor({ name, prompt, briefing, model }: Filled): TerminalOrder {
+  const text = `${prompt}\n\n${briefing}`;
+  return { name, prompt: text.startsWith("-") ? ` ${text}` : text, model };
+}
+
+function wordsOf(words: readonly string[], filled: Filled): string[] {
+  const { prompt, name, briefing, model, role, task, place } = filled;
+  const values: Readonly<Record<string, string>> = {
+    ...{ prompt, name, briefing, model: model ?? "", role: role ?? "", task: task ?? "" },
+    ...{ worktree: place?.worktree ?? "", branch: place?.branch ?? "" },
+  };
+  return words.flatMap(word => {
+    const argument = word.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole);
+    if (argument === "" && word !== "") return [];
+    // The user's own words alone are options: an agent or a task may have written the value.
+    return [argument.startsWith("-") && !word.startsWith("-") ? ` ${argument}` : argument];
+  });
+}
 
 export interface SpawnPlan {
   /** Null: the task says it all. */

@@ -13,7 +13,7 @@ import {
   ProgramFailed,
   type Ran,
   runProgram,
-} from "../../programs.ts";
+} from "../../context/programs.ts";
 
 /** The option of a pane that holds the agent's id, and the session for agents that are spawned outside tmux. */
 const mark = "@kite_spawn";

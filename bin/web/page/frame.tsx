@@ -1,8 +1,9 @@
 /** What stands around each view: the menu, the project, and whether what is shown still holds. */
+
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { views } from "../views/list.ts";
-import { clean, projectName, type ViewState } from "../views/state.ts";
-import type { View } from "../views/view.ts";
+import { clean, projectName, type View, type ViewState } from "../views/state.ts";
 import type { Store } from "./store.ts";
 
 interface FrameProps {
@@ -99,5 +100,71 @@ function Projects({ store, state, shown, go }: ProjectsProps) {
         ))}
       </select>
     </label>
+  );
+}
+
+// What the page asks a person before it acts, and what came of it.
+
+/** What a person wrote before, and why it was refused: it is not lost. */
+export interface Refusal {
+  readonly text: string;
+  readonly refusal: string;
+}
+
+export type DialogState =
+  | null
+  | { readonly kind: "ask"; readonly question: string; readonly yes: () => void }
+  | {
+      readonly kind: "write";
+      readonly question: string;
+      readonly yes: (text: string) => void;
+      readonly before?: Refusal;
+    }
+  | { readonly kind: "said"; readonly title: string; readonly text: string };
+
+export function Dialog({ state, close }: { readonly state: DialogState; readonly close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => {
+    if (state !== null && dialog.current?.open === false) dialog.current.showModal();
+    if (state === null) dialog.current?.close();
+  }, [state]);
+  // A dialog's end is told later: the next one may be open by then.
+  const ended = () => {
+    if (dialog.current?.open === false) close();
+  };
+  if (state === null) return <dialog ref={dialog} />;
+  return (
+    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={ended}>
+      <h2 id="dialog-title">{state.kind === "said" ? state.title : state.question}</h2>
+      {state.kind === "said" ? <pre>{state.text}</pre> : null}
+      {state.kind === "write" && state.before !== undefined ? (
+        <pre>Refused: {state.before.refusal}</pre>
+      ) : null}
+      {state.kind === "write" ? (
+        <textarea
+          ref={field}
+          rows={4}
+          aria-labelledby="dialog-title"
+          defaultValue={state.before?.text ?? ""}
+        />
+      ) : null}
+      <div class="buttons">
+        {state.kind === "said" ? null : (
+          <button
+            type="button"
+            onClick={() => {
+              if (state.kind === "ask") state.yes();
+              else state.yes(field.current?.value ?? "");
+            }}
+          >
+            {state.kind === "ask" ? "Yes" : "Send"}
+          </button>
+        )}
+        <button type="button" onClick={close}>
+          {state.kind === "said" ? "Close" : "No"}
+        </button>
+      </div>
+    </dialog>
   );
 }

@@ -2,11 +2,10 @@
 import { computed, signal } from "@preact/signals";
 import { render } from "preact";
 import { views } from "../views/list.ts";
+import type { About } from "../views/state.ts";
 import { clean } from "../views/state.ts";
-import type { About } from "../views/view.ts";
 import type { Deed, DeedReply } from "../wire.ts";
-import { Dialog, type DialogState, type Refusal } from "./dialog.tsx";
-import { Frame } from "./frame.tsx";
+import { Dialog, type DialogState, Frame, type Refusal } from "./frame.tsx";
 import type { Pass } from "./pass.ts";
 import { Store } from "./store.ts";
 

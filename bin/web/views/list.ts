@@ -3,9 +3,9 @@ import { agents } from "./lead/agents.tsx";
 import { teams } from "./lead/teams.tsx";
 import { messages } from "./messages.tsx";
 import { now } from "./now.tsx";
-import { tasks } from "./tasks.tsx";
-import { timeline } from "./timeline.tsx";
-import type { View } from "./view.ts";
+import type { View } from "./state.ts";
+import { tasks } from "./tasks/tasks.tsx";
+import { timeline } from "./timeline/screen.tsx";
 import { work } from "./work.tsx";
 
 export const views: readonly [View, ...View[]] = [now, timeline, tasks, messages, work, agents, teams];

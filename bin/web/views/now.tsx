@@ -1,13 +1,11 @@
 /** Now: files in dispute first, then agents by project. */
 import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
 import { features } from "../../view/features.ts";
-import { doingText } from "../../view/session-notes.ts";
-import { compare, needsPerson } from "../../view/urgency.ts";
+import { compare, doingText, needsPerson } from "../../view/session-notes.ts";
 import type { Rows } from "../wire.ts";
-import { Elsewhere, SameFiles } from "./elsewhere.tsx";
-import { Age, Agent, Empty, File, Loading, Section, TableHead } from "./parts.tsx";
+import { Age, Agent, Elsewhere, Empty, File, Loading, SameFiles, Section, TableHead } from "./parts.tsx";
+import type { View, ViewProps } from "./state.ts";
 import { agoMs, clean, pathText, projectName, type ViewState } from "./state.ts";
-import type { View, ViewProps } from "./view.ts";
 
 export const now: View = {
   path: "now",

@@ -1,10 +1,13 @@
 /** What several views are made of. */
+
 import { type ComponentChildren, createContext } from "preact";
-import { useContext } from "preact/hooks";
+import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { personsNode } from "../../../protocol/names.ts";
 import { duration } from "../../../protocol/text.ts";
-import { clean, pathText, type ViewState } from "./state.ts";
-import type { Page } from "./view.ts";
+import type { SameFileSide } from "../../../protocol/work.ts";
+import { elsewhereState, elsewhereTitle, sameFileTitle } from "../../view/session-notes.ts";
+import { counted } from "../../view/text.ts";
+import { clean, type Page, pathText, projectName, type ViewProps, type ViewState } from "./state.ts";
 
 interface AgentProps {
   readonly name: string;
@@ -120,4 +123,150 @@ export function TableHead({ columns }: { readonly columns: readonly string[] }) 
       </tr>
     </thead>
   );
+}
+
+// A long list in a box that scrolls. Only the rows in sight and a few around them are in the page.
+
+interface RowListProps<T> {
+  /** What the list is of. */
+  readonly label: string;
+  readonly rows: readonly T[];
+  /** The height of every row, in rem. */
+  readonly rowHeight: number;
+  readonly keyOf: (row: T) => string;
+  readonly render: (row: T) => ComponentChildren;
+  /** Shows all rows without a box: a snapshot has no program that would follow its scrolling. */
+  readonly isWhole?: boolean;
+}
+
+/** Rows beyond each edge of the box, so that Tab finds the next one, and by how many rows they move on. */
+const beyondMax = 12;
+const stepMax = 6;
+/** Rows in the page before the box was measured. */
+const unmeasuredMax = 40;
+
+/** Renders at most the rows of one screen and `2 * beyondMax` more, however many there are. */
+export function RowList<T>({ label, rows, rowHeight, keyOf, render, isWhole = false }: RowListProps<T>) {
+  const box = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const [first, setFirst] = useState(0);
+  const [count, setCount] = useState(unmeasuredMax);
+  const measure = () => {
+    if (box.current === null || list.current === null) return;
+    const rowPixels = list.current.offsetHeight / Math.max(1, rows.length);
+    if (rowPixels === 0) return;
+    const top = Math.floor(box.current.scrollTop / rowPixels);
+    setFirst(Math.max(0, top - (top % stepMax) - beyondMax));
+    setCount(Math.ceil(box.current.clientHeight / rowPixels) + stepMax + 2 * beyondMax);
+  };
+  const isEmpty = rows.length === 0;
+  useLayoutEffect(() => {
+    if (isWhole || isEmpty || box.current === null) return;
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, [isWhole, isEmpty, rows.length]);
+  if (isWhole)
+    return (
+      <ul class="rows" aria-label={label}>
+        {rows.map(row => (
+          <li key={keyOf(row)}>{render(row)}</li>
+        ))}
+      </ul>
+    );
+  const from = Math.min(first, Math.max(0, rows.length - count));
+  return (
+    <div ref={box} class="row-list" onScroll={measure}>
+      <ul ref={list} aria-label={label} style={{ height: `${rows.length * rowHeight}rem` }}>
+        {rows.slice(from, from + count).map((row, n) => (
+          <li
+            key={keyOf(row)}
+            aria-setsize={rows.length}
+            aria-posinset={from + n + 1}
+            style={{ top: `${(from + n) * rowHeight}rem`, height: `${rowHeight}rem` }}
+          >
+            {render(row)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+// What other machines tell that share a store with this one: their sessions, and files that both sides changed.
+
+export function Elsewhere({ state }: Pick<ViewProps, "state">) {
+  const rows = state.rows("elsewhere") ?? [];
+  if (rows.length === 0) return null;
+  return (
+    <Section title={elsewhereTitle(rows)} count={rows.length}>
+      <table>
+        <TableHead columns={["Agent", "Machine", "State", "Role", "Branch", "Task"]} />
+        <tbody>
+          {rows.map(row => {
+            const { id, name, machine, role = "", branch, tasks, declared, project } = row;
+            return (
+              <tr key={id}>
+                <th scope="row">
+                  <bdi>{clean(name)}</bdi>
+                  {state.project === null ? <div class="dim">{projectName(project)}</div> : null}
+                </th>
+                <td data-label="Machine">{clean(machine)}</td>
+                <td data-label="State">{elsewhereState(row)}</td>
+                <td data-label="Role">{clean(role)}</td>
+                <td data-label="Branch">{branch === null ? null : <code>{clean(branch)}</code>}</td>
+                <td data-label="Task">{clean(tasks[0]?.description ?? declared?.task ?? "")}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </Section>
+  );
+}
+
+interface SameFilesProps extends ViewProps {
+  readonly shownMax: number;
+}
+
+/** Files that a branch here and one of another machine changed. */
+export function SameFiles({ state, page, shownMax }: SameFilesProps) {
+  const rows = state.rows("same_files") ?? [];
+  if (rows.length === 0) return null;
+  const more = rows.length - shownMax;
+  return (
+    <Section title={sameFileTitle} count={rows.length}>
+      <p class="dim">Changed on another machine, too. Whether that conflicts, only the merge shows.</p>
+      <ul class="rows">
+        {rows.slice(0, shownMax).map(({ file, project, sides: [mine, theirs] }) => (
+          <li key={`${project}\n${mine.id}\n${theirs.id}\n${file}`} class="dispute">
+            {state.project === null ? <span class="dim">{projectName(project)}</span> : null}
+            <code>{clean(file)}</code>
+            <span>
+              <Agent name={mine.name} id={mine.id} agent={null} page={page} />
+              {branchText(mine)}
+            </span>
+            <span>
+              <bdi>{clean(theirs.name)}</bdi>
+              {branchText(theirs)}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {more <= 0 ? null : (
+        <p class="dim">
+          and {counted(more, "file")} more: <code>kite status --json</code>
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function branchText({ branch, uncommitted }: SameFileSide): string {
+  const parts = [
+    ...(branch === null ? [] : [clean(branch)]),
+    ...(uncommitted === true ? ["not committed"] : []),
+  ];
+  return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
 }

@@ -1,16 +1,50 @@
 /** Spawned agents: how they are, what they do and where, and what came of it; then merges and checks. */
+
 import type { CameBackRow } from "../../../../protocol/lead/team.ts";
 import { personName } from "../../../../protocol/names.ts";
 import { duration } from "../../../../protocol/text.ts";
-import { unreadText } from "../../../lead/view/came-back.ts";
-import { healthAdvice, troubleOf } from "../../../lead/view/health.ts";
+import { resultWords } from "../../../lead/view/debates.ts";
+import { healthAdvice, troubleOf, unreadText } from "../../../lead/view/features.ts";
+import { order } from "../../../view/session-notes.ts";
 import { counted } from "../../../view/text.ts";
 import type { Rows } from "../../wire.ts";
 import { Agent, Empty, Loading, Section, TableHead } from "../parts.tsx";
-import { clean, projectName } from "../state.ts";
-import type { View, ViewProps } from "../view.ts";
-import { Checks } from "./checks.tsx";
+import { clean, pathText, projectName, type View, type ViewProps } from "../state.ts";
 import { Merges, MergesElsewhere } from "./merges.tsx";
+
+// The latest results of checks, by worktree.
+
+const checksShownMax = 100;
+
+function Checks({ checks, state }: ViewProps & { readonly checks: readonly Rows["checks"][] }) {
+  if (checks.length === 0)
+    return <Empty says="No result of a check. To run the project's checks:" command="kite check" />;
+  const latest = [...checks].sort((a, b) => b.at - a.at).slice(0, checksShownMax);
+  const sorted = latest.sort((a, b) => order(a.worktree, b.worktree) || order(a.name, b.name));
+  const left = checks.length - latest.length;
+  return (
+    <Section title="Checks" count={checks.length}>
+      <table>
+        <TableHead columns={["Check", "Worktree", "Result"]} />
+        <tbody>
+          {sorted.map(row => (
+            <tr key={`${row.worktree}\n${row.name}`}>
+              <th scope="row">{clean(row.name)}</th>
+              <td data-label="Worktree">
+                <code>{pathText(row.worktree, { viewer: state.viewer, project: null })}</code>
+              </td>
+              {/* Whether the worktree has that state still, kite check --list looks at. */}
+              <td class={row.exit === 0 ? "state-merged" : "state-returned"}>
+                {clean(resultWords(row, "stale", state.nowMs))}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {left === 0 ? null : <p class="dim">and {counted(left, "result")} more, older than these</p>}
+    </Section>
+  );
+}
 
 export const agents: View = {
   path: "agents",

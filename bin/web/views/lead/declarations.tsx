@@ -3,8 +3,8 @@ import type { DeclarationRow, DeclaredFileRow } from "../../../../protocol/schem
 import { summaryOf } from "../../../view/declarations.ts";
 import { counted } from "../../../view/text.ts";
 import { Agent, Empty, File, Section } from "../parts.tsx";
+import type { ViewProps } from "../state.ts";
 import { agoText, clean, projectName } from "../state.ts";
-import type { ViewProps } from "../view.ts";
 
 const declarationsShownMax = 100;
 const overlapsShownMax = 20;

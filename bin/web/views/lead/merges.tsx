@@ -1,13 +1,13 @@
 /** Merges by base: those that wait or run in their order, then the latest that ended. */
 import type { MergeReason } from "../../../../protocol/lead/merge.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import { unreadText } from "../../../lead/view/came-back.ts";
+import { unreadText } from "../../../lead/view/features.ts";
+import { order } from "../../../view/session-notes.ts";
 import { counted, listed } from "../../../view/text.ts";
-import { order } from "../../../view/urgency.ts";
 import type { Rows } from "../../wire.ts";
 import { Agent, Empty, Section, TableHead } from "../parts.tsx";
+import type { ViewProps } from "../state.ts";
 import { agoText, clean, projectName, type ViewState } from "../state.ts";
-import type { ViewProps } from "../view.ts";
 
 type Merge = Rows["merges"];
 

@@ -1,14 +1,145 @@
 /** Teams and shared lists of Claude Code, debates, and what agents are and said that they would do. */
+
+import { defaultRole } from "../../../../protocol/lead/roles.ts";
 import type { TeamMemberRow, TeamTaskRow } from "../../../../protocol/lead/team.ts";
+import { personName } from "../../../../protocol/names.ts";
+import { noteOf, stands } from "../../../lead/view/debates.ts";
+import { boundsText, sourceText } from "../../../lead/view/features.ts";
+import { order } from "../../../view/session-notes.ts";
 import { counted, listed } from "../../../view/text.ts";
-import { order } from "../../../view/urgency.ts";
 import type { Rows } from "../../wire.ts";
 import { Agent, Empty, Loading, Section, TableHead } from "../parts.tsx";
-import { clean, projectName } from "../state.ts";
-import type { View, ViewProps } from "../view.ts";
-import { Debates } from "./debates.tsx";
+import { agoText, clean, projectName, type View, type ViewProps } from "../state.ts";
 import { Declarations } from "./declarations.tsx";
-import { Roles } from "./roles.tsx";
+
+// Debates: open ones first, then the latest that closed.
+
+type Debate = Rows["debates"];
+
+const openShownMax = 50;
+const closedShownMax = 20;
+
+function Debates({ debates, state, page }: ViewProps & { readonly debates: readonly Debate[] }) {
+  if (debates.length === 0)
+    return (
+      <Empty
+        says="No debates. To open one:"
+        command='kite debate open "Why does it hang?" --hypothesis race="two write" --hypothesis leak="no memory"'
+      />
+    );
+  const latest = [...debates].sort((a, b) => b.openedAt - a.openedAt);
+  const open = latest.filter(({ status }) => status === "open");
+  const closed = latest.filter(({ status }) => status === "closed");
+  const shown = [...open.slice(0, openShownMax), ...closed.slice(0, closedShownMax)];
+  return (
+    <Section title="Debates" count={debates.length}>
+      {shown.map(debate => (
+        <DebatePart key={debate.id} debate={debate} state={state} page={page} />
+      ))}
+      {debates.length === shown.length ? null : (
+        <p class="dim">
+          and {counted(debates.length - shown.length, "debate")} more: <code>kite debate list</code>
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function DebatePart({ debate, state, page }: ViewProps & { readonly debate: Debate }) {
+  const { id, project, question, status, hypotheses, openedBy, openedAt, entryCount, verdict } = debate;
+  return (
+    <article class="debate">
+      <h3>{clean(question)}</h3>
+      <p class="dim">
+        {status}
+        {": "}
+        {clean(noteOf(debate, { now: state.nowMs }))}
+        {"; opened by "}
+        {openedBy === null ? (
+          clean(personName())
+        ) : (
+          <Agent name={openedBy.name} id={openedBy.id} agent={openedBy.agent} page={page} />
+        )}
+        {`, ${agoText(state, openedAt)}; ${entryCount === 1 ? "1 entry" : `${entryCount} entries`}`}
+        {state.project === null ? ` in ${projectName(project)}` : ""}
+        {"; "}
+        <code>kite debate show {clean(id)}</code>
+      </p>
+      <ul>
+        {hypotheses.map(one => (
+          <li key={one.name} class={verdict?.name === one.name ? "state-merged" : ""}>
+            <strong>{clean(one.name)}</strong>
+            {`: ${clean(one.claim)} `}
+            <span class={one.unanswered.length > 0 && status === "open" ? "state-waits" : "dim"}>
+              ({stands(one)})
+            </span>
+          </li>
+        ))}
+      </ul>
+      {verdict === null ? null : (
+        <p>
+          Verdict: <strong>{clean(verdict.name)}</strong>
+          {`, because ${clean(verdict.because)}`}
+        </p>
+      )}
+    </article>
+  );
+}
+
+// The roles of live agents, and what these may not do.
+
+const rolesShownMax = 100;
+
+function Roles({ sessions, state, page }: ViewProps & { readonly sessions: readonly Rows["sessions"][] }) {
+  const agents = sessions.flatMap(session =>
+    [{ ...session, agent: null }, ...session.agents].map(({ name, role, agent }) => ({
+      ...{ name, role, agent },
+      ...{ id: session.id, project: session.project },
+    })),
+  );
+  const rows = agents
+    .flatMap(({ role, ...one }) => (role === undefined ? [] : [{ ...one, ...role }]))
+    .sort((a, b) => order(a.role, b.role) || order(a.name, b.name));
+  if (rows.length === 0)
+    return (
+      <Empty
+        says={`No agent has another role than the default one, ${defaultRole}. To give one:`}
+        command="kite role NAME reviewer"
+      />
+    );
+  const others = agents.length - rows.length;
+  return (
+    <Section title="Roles" count={rows.length}>
+      <table>
+        <TableHead columns={["Agent", "Role", "From", "Bounds"]} />
+        <tbody>
+          {rows.slice(0, rolesShownMax).map(({ id, agent, name, role, by, project }) => (
+            <tr key={`${id}/${agent}`}>
+              <th scope="row">
+                <Agent name={name} id={id} agent={agent} page={page} />
+                {state.project === null ? <span class="dim"> {projectName(project)}</span> : null}
+              </th>
+              <td data-label="Role">{role}</td>
+              <td data-label="From">{sourceText(by)}</td>
+              <td class="dim" data-label="Bounds">
+                {boundsText(role)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length <= rolesShownMax ? null : (
+        <p class="dim">and {counted(rows.length - rolesShownMax, "agent")} more</p>
+      )}
+      {others === 0 ? null : (
+        <p class="dim">
+          {counted(others, "other agent")} with the default role, {defaultRole}. Whether roles are enforced:{" "}
+          <code>kite role</code>
+        </p>
+      )}
+    </Section>
+  );
+}
 
 export const teams: View = {
   path: "teams",

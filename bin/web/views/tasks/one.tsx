@@ -3,11 +3,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { isGrave, riskReasons } from "../../../../protocol/names.ts";
 import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 import { duration } from "../../../../protocol/text.ts";
-import { heldIn, type Numbers } from "../../../tasks/numbers.ts";
-import { marks, standing } from "../../../tasks/standing.ts";
+import { heldIn, marks, type Numbers, standing } from "../../../view/task-names.ts";
 import { Agent } from "../parts.tsx";
+import type { Page, ViewProps } from "../state.ts";
 import { clean, cleanLines, projectName } from "../state.ts";
-import type { Page, ViewProps } from "../view.ts";
 
 interface OneTaskProps extends ViewProps {
   readonly page: Page;

@@ -1,0 +1,104 @@
+/**
+ * The agents' clients that Kite can connect, as far as commands need them that are run often: `list.ts` knows the rest, and
+ * loads what writes their files.
+ */
+
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { commandsIn, userSettings } from "../../hooks/claude-code/settings/files.ts";
+import { clientName, clientProgram } from "../../hooks/claude-code/spawn.ts";
+import { copilotClient, geminiClient, opencodeClient } from "../../hooks/clients/clients.ts";
+import { clientName as clientNameCodexHere, codexHome, hasHooks } from "../../hooks/install/codex.ts";
+import { copilotHome, hasHooks as hasHooksCopilotHere } from "../../hooks/install/copilot.ts";
+import { InstallFailed } from "../../hooks/install/file.ts";
+import { geminiFolder, hasHooks as hasHooksGeminiHere } from "../../hooks/install/gemini.ts";
+import { configFolder, hasPlugin } from "../../hooks/install/opencode.ts";
+import { installsOf } from "../../hooks/install/records.ts";
+import type { ProcessContext } from "../context/process-context.ts";
+import { type ClientHere, programOnPath } from "./client.ts";
+
+// Whether Claude Code is here, and connected.
+
+export const claudeCodeHere: ClientHere = {
+  name: clientName,
+  title: "Claude Code",
+  find: world => {
+    const { env } = world;
+    const folder = env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] || homedir(), ".claude");
+    return programOnPath(world, clientProgram) ?? (existsSync(folder) ? folder : null);
+  },
+  isConnected,
+};
+
+function isConnected({ env, paths }: Pick<ProcessContext, "env" | "paths">): boolean {
+  if (commandsIn(userSettings(env), paths.bin).length > 0) return true;
+  try {
+    return installsOf(paths.installs, null).some(({ file }) => commandsIn(file, paths.bin).length > 0);
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return false;
+  }
+}
+
+// Whether Codex is here, and connected.
+
+export const codexHere: ClientHere = {
+  name: clientNameCodexHere,
+  title: "Codex",
+  find: world => {
+    const folder = codexHome(world.env);
+    return programOnPath(world, clientNameCodexHere) ?? (existsSync(folder) ? folder : null);
+  },
+  isConnected: ({ paths, env }) => hasHooks(paths, env),
+};
+
+// Whether Copilot is here, and connected.
+
+const { name, title } = copilotClient;
+
+export const copilotHere: ClientHere = {
+  name,
+  title,
+  find: world => {
+    const folder = copilotHome(world.env);
+    return programOnPath(world, name) ?? (existsSync(folder) ? folder : null);
+  },
+  isConnected: ({ env }) => hasHooksCopilotHere(env),
+};
+
+// Whether Gemini CLI is here, and connected.
+
+const { name: nameGeminiHere, title: titleGeminiHere } = geminiClient;
+
+export const geminiHere: ClientHere = {
+  name: nameGeminiHere,
+  title: titleGeminiHere,
+  find: world => {
+    const folder = geminiFolder(world.env);
+    return programOnPath(world, nameGeminiHere) ?? (existsSync(folder) ? folder : null);
+  },
+  isConnected: ({ paths, env }) => hasHooksGeminiHere(paths, env),
+};
+
+// Whether OpenCode is here, and connected.
+
+const { name: nameOpencodeHere, title: titleOpencodeHere } = opencodeClient;
+
+export const opencodeHere: ClientHere = {
+  name: nameOpencodeHere,
+  title: titleOpencodeHere,
+  find: world => {
+    const folder = configFolder(world.env);
+    return programOnPath(world, nameOpencodeHere) ?? (existsSync(folder) ? folder : null);
+  },
+  isConnected: ({ env }) => hasPlugin(env),
+};
+
+export const knownClients: readonly ClientHere[] = [
+  claudeCodeHere,
+  codexHere,
+  opencodeHere,
+  copilotHere,
+  geminiHere,
+];
