@@ -3,6 +3,10 @@ import { codeOf, type Source } from "./tidy-source.ts";
 
 export const fileLinesMax = 900;
 export const functionLinesMax = 60;
+/** How many source files there are at most; once the store is rows, 520. */
+export const filesMax = 604;
+/** Files that begin without a sentence on what they decide; the number falls to 0. */
+export const headlessMax = 69;
 
 /** Names of functions that are longer, with the lines that they may have. No entry is added, and no number rises. */
 export const longFunctions: ReadonlyMap<string, number> = new Map([
@@ -50,6 +54,11 @@ export function linesOf({ text }: Source): number {
 
 export function longFiles(sources: readonly Source[]): string[] {
   return sources.filter(s => linesOf(s) > fileLinesMax).map(s => `${s.path} has ${linesOf(s)} lines`);
+}
+
+/** Whether a source begins with a comment of its own, before imports or an empty line. */
+export function hasHeader({ text }: Source): boolean {
+  return /^(?:#!.*\n)?(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n|(?:\/\/.*\n)+)(?:\n|import\b)/.test(text);
 }
 
 /** Functions with more lines than they may have, and names of `allowed` that no long function has. */

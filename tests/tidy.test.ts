@@ -1,14 +1,18 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { dirname, relative } from "node:path/posix";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
-import { importCycles, upwardImports } from "./tidy-folders.ts";
+import { importCycles, risingImports, spareArrows, wrongFolders } from "./tidy-folders.ts";
 import {
   fileLinesMax,
+  filesMax,
   functionLinesMax,
   functionsOf,
+  hasHeader,
+  headlessMax,
   linesOf,
   longFiles,
   longFunctions,
@@ -152,22 +156,44 @@ it("nothing but the list of commands knows the page", () => {
 
 describe("folders", () => {
   it("import only what stands below them", () => {
-    expect(upwardImports(product)).toEqual([]);
+    expect(risingImports(product)).toEqual([]);
+    expect(spareArrows(product)).toEqual([]);
   });
 
   it("hold no files that import each other in a cycle", () => {
     expect(importCycles(product)).toEqual([]);
   });
 
+  it("have four files to fifteen, and lie at most three deep", () => {
+    const typed = product.map(({ path }) => path).filter(path => /\.tsx?$/.test(path));
+    expect(wrongFolders(typed)).toEqual([]);
+    const of = (folder: string, count: number) =>
+      Array.from({ length: count }, (_, n) => `${folder}/${n}.ts`);
+    const none = new Map<string, number>();
+    expect(wrongFolders([...of("bin/a", 4), ...of("bin/b", 15), ...of("bin/a/b/c", 4)], none)).toEqual([]);
+    expect(wrongFolders(of("bin/a", 3), none)).toEqual(["bin/a has 3 files"]);
+    expect(wrongFolders(of("bin/a", 16), none)).toEqual(["bin/a has 16 files"]);
+    expect(wrongFolders(of("bin/a/b/c/d", 4), none)).toEqual(["bin/a/b/c/d lies too deep"]);
+    expect(wrongFolders(of("bin/a", 3), new Map([["bin/a", 3]]))).toEqual([]);
+    expect(wrongFolders(of("bin/a", 18), new Map([["bin/a", 17]]))).toHaveLength(2);
+    expect(wrongFolders(of("bin/a", 5), new Map([["bin/a", 3]]))).toHaveLength(2);
+  });
+
   it.each([
     ["daemon/facts/a.ts", "../requests/b.ts", "daemon/requests/b.ts"],
-    ["daemon/core/locks/a.ts", "../../engine/b.ts", "daemon/engine/b.ts"],
     ["daemon/requests/a.ts", "../main.ts", "daemon/main.ts"],
+    ["daemon/core/work/a.ts", "../locks/b.ts", "daemon/core/locks/b.ts"],
+    ["daemon/core/tables/a.ts", "../state.ts", "daemon/core/state.ts"],
     ["hooks/shell/a.ts", "../git/b.ts", "hooks/git/b.ts"],
   ])("forbid in %s: %s", (path, from, target) => {
     const importing = { path, text: `import type { B } from "${from}";` };
-    expect(upwardImports([importing, { path: target, text: "" }])).toEqual([`${path} imports ${target}`]);
-    expect(upwardImports([{ path: target, text: `import "./${path}";` }, importing])).toHaveLength(1);
+    expect(risingImports([importing, { path: target, text: "" }])).toEqual([`${path} imports ${target}`]);
+    const back = { path: target, text: `import "${relative(dirname(target), path)}";` };
+    expect(risingImports([{ path, text: "" }, back])).toEqual([]);
+  });
+
+  it("forbid a room without a place", () => {
+    expect(risingImports(file("daemon/cellar/a.ts", ""))).toHaveLength(1);
   });
 
   it("are told a cycle of three by all its files, and nothing else", () => {
@@ -326,6 +352,19 @@ describe("files", () => {
     );
     expect(longFiles(file("daemon/a.ts", "x\n".repeat(fileLinesMax)))).toEqual([]);
     expect(longFiles(file("daemon/a.ts", "x\n".repeat(fileLinesMax + 1)))).toHaveLength(1);
+  });
+
+  it(`are at most ${filesMax}, and all but ${headlessMax} begin with a sentence on what they decide`, () => {
+    const typed = product.filter(({ path }) => /\.tsx?$/.test(path));
+    expect(typed.length).toBeLessThanOrEqual(filesMax);
+    const headless = files.filter(one => typed.some(({ path }) => path === one.path) && !hasHeader(one));
+    expect(headless.length).toBeLessThanOrEqual(headlessMax);
+    expect(hasHeader({ path: "a.ts", text: '#!/usr/bin/env node\n/** A. */\nimport "./b.ts";\n' })).toBe(
+      true,
+    );
+    expect(hasHeader({ path: "a.ts", text: "// A.\n\n/** B. */\nconst b = 1;\n" })).toBe(true);
+    expect(hasHeader({ path: "a.ts", text: 'import "./b.ts";\n/** A. */\nconst b = 1;\n' })).toBe(false);
+    expect(hasHeader({ path: "a.ts", text: "/** B. */\nconst b = 1;\n" })).toBe(false);
   });
 
   it("have names that say what is in them", () => {
