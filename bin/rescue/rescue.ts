@@ -71,7 +71,9 @@ async function purge(
         other =>
           `! The same content is kept of ${clean(nearPath(other, world.cwd))}: kite rescue purge ${fileWord(nearPath(other, world.cwd))}`,
       );
-      return printDone(world, false, reply, () => [what, ...also]);
+      const { setAside = 0, asideFolder = "" } = (await ask(client, "rescue_state", {})).damage ?? {};
+      const unknown = `! ${counted(setAside, "content")} of unknown files ${setAside === 1 ? "stays" : "stay"}, and may be meant: kite rescue purge ${fileWord(asideFolder)}`;
+      return printDone(world, false, reply, () => [what, ...also, ...(setAside > 0 ? [unknown] : [])]);
     },
     { person: "always" },
   );

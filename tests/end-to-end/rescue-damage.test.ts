@@ -65,7 +65,13 @@ test("what a start makes anew of a lost index is counted; what says nothing is s
   const { aside, state } = await world.json(dir, ["rescue"]);
   expect(aside).toMatchObject([{ version, kind: "set_aside", by: null }]);
   const { asideFolder } = (state as { damage: { asideFolder: string } }).damage;
+  // Of what file it is nobody knows, so it may be of the purged one.
+  const other = await world.kite(dir, ["rescue", "purge", "b.ts"]);
+  expect(other.out).toContain(
+    `1 content of unknown files stays, and may be meant: kite rescue purge ${asideFolder}`,
+  );
   const purged = await world.kite(dir, ["rescue", "purge", asideFolder]);
+  expect(purged.out).not.toContain("unknown files");
   expect(purged.out).toMatch(/^Removed for good: 1 version, /);
   expect(await world.json(dir, ["rescue"])).toMatchObject({ state: { damage: { setAside: 0 } } });
   expect(readdirSync(world.paths.rescue).sort()).toEqual(["CACHEDIR.TAG", "index", "objects"]);
