@@ -1,4 +1,4 @@
-/** protocol/README.md says what is so: its examples are played against the real daemon, its lists are complete. */
+/** protocol/WIRE.md says what is so: its examples are played against the real daemon, its lists are complete. */
 import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
@@ -10,8 +10,8 @@ import { requests } from "../../protocol/schemas/requests.ts";
 import { Home } from "./daemon.ts";
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
-const readme = readFileSync(at("protocol/README.md"), "utf8");
-const examples = [...readme.matchAll(/```wire\n(.*?)```/gs)].map(match =>
+const reference = readFileSync(at("protocol/WIRE.md"), "utf8");
+const examples = [...reference.matchAll(/```wire\n(.*?)```/gs)].map(match =>
   (match[1] ?? "").trim().split("\n"),
 );
 
@@ -47,7 +47,7 @@ async function play(lines: readonly string[], socket: Socket): Promise<void> {
   }
 }
 
-describe("protocol/README.md", () => {
+describe("protocol/WIRE.md", () => {
   test.each(examples.map((lines, i) => [i + 1, lines] as const))(
     "example %i is what happens",
     async (_, lines) => {
@@ -99,7 +99,7 @@ describe("protocol/README.md", () => {
     const events = texts
       .flatMap(text => [...text.matchAll(/readonly event: ("\w+"(?: \| "\w+")*)/g)])
       .flatMap(([, names = ""]) => names.match(/\w+/g) ?? []);
-    const firstCells = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(m => m[1]);
+    const firstCells = [...reference.matchAll(/^\| `(\w+)` +\|/gm)].map(m => m[1]);
     const known = [...Object.keys(requests), ...events, ...Object.keys(codes), ...queryTargets];
     expect(firstCells.sort()).toEqual(known.sort());
   });

@@ -51,7 +51,7 @@ it("two hard links to a file are two files, as the README says", async () => {
   expect(await ask("file_lock", bob, join(shop, "also-a.ts"))).toMatchObject({ ok: true });
 });
 
-it("a name behind `link/..` is beside the link, wherever it leads, as the README of the wire says", async () => {
+it("a name behind `link/..` is beside the link, wherever it leads, as the wire's page says", async () => {
   const { shop, blog, alice, bob, ask } = await world("dots");
   symlinkSync(blog, join(shop, "link"));
   const path = join(shop, "x.ts");

@@ -1,5 +1,5 @@
 /**
- * The table of requests in protocol/README.md is made of the schemas and the comments above them: `UPDATE=1` writes it. Its last
+ * The table of requests in protocol/WIRE.md is made of the schemas and the comments above them: `UPDATE=1` writes it. Its last
  * column, what a success reply has, is written by hand, because replies have no schema.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { requests } from "../../protocol/schemas/requests.ts";
 import { baseShape, idSchema, pathSchema } from "../../protocol/schemas/session.ts";
 
 const folder = fileURLToPath(new URL("../../protocol", import.meta.url));
-const path = `${folder}/README.md`;
+const path = `${folder}/WIRE.md`;
 const sources = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .filter(name => name.endsWith(".ts"))
   .map(name => readFileSync(`${folder}/${name}`, "utf8"));
