@@ -1,23 +1,60 @@
 /**
- * The table of requests in protocol/WIRE.md is made of the schemas and the comments above them: `UPDATE=1` writes it. Its last
- * column, what a success reply has, is written by hand, because replies have no schema.
+ * The tables of pages that sources make: the requests in protocol/WIRE.md, of their schemas and the comments above these, and the
+ * settings in bin/man/settings.md, of the settings themselves. `npm run docs` writes them; tests/unit/docs.test.ts finds stale ones.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as z from "zod";
-import { limits } from "../../protocol/limits.ts";
-import { requests } from "../../protocol/schemas/requests.ts";
-import { baseShape, idSchema, pathSchema } from "../../protocol/schemas/session.ts";
+import { settings } from "../daemon/config/config.ts";
+import { requests } from "../protocol/schemas/requests.ts";
+import { baseShape, idSchema, pathSchema } from "../protocol/schemas/session.ts";
 
-const folder = fileURLToPath(new URL("../../protocol", import.meta.url));
-const path = `${folder}/WIRE.md`;
-const sources = readdirSync(folder, { recursive: true, encoding: "utf8" })
-  .filter(name => name.endsWith(".ts"))
-  .map(name => readFileSync(`${folder}/${name}`, "utf8"));
+/** A page as it is, and as its sources make it. */
+export interface Page {
+  readonly path: string;
+  readonly now: string;
+  readonly made: string;
+}
 
-/** Returns the first sentence of the comment at the request's row, else of that at its schema. */
-function sentenceOf(request: string): string {
+/** Returns the pages of the clone at `root` that have a made table. */
+export function pagesOf(root: string): Page[] {
+  return [
+    pageOf(root, "protocol/WIRE.md", /^\| Request .*(?:\n\|.*)*/m, table => requestTable(root, table)),
+    pageOf(root, "bin/man/settings.md", /^\| Key .*(?:\n\|.*)*/m, settingTable),
+  ];
+}
+
+function pageOf(root: string, name: string, table: RegExp, make: (now: string) => string): Page {
+  const path = join(root, name);
+  const now = readFileSync(path, "utf8");
+  if (!table.test(now)) throw new Error(`${name} has no table that begins as ${table.source}`);
+  return { path, now, made: now.replace(table, make) };
+}
+
+/** The last column, what a success reply has, is written by hand and stays: replies have no schema. */
+function requestTable(root: string, table: string): string {
+  const cells = table.split("\n").map(line => line.split("|").map(cell => cell.trim()));
+  const replies = new Map(cells.map(row => [row[1]?.replaceAll("`", "") ?? "", row.at(-2) ?? ""]));
+  const sentences = sentencesOf(root);
+  const rows = Object.entries(requests).map(([name, { params }]) => {
+    const all = paramsOf(ownParams(params)).join("; ");
+    return `| \`${name}\` | ${sentences.get(name)} | ${all} | ${replies.get(name) ?? ""} |`;
+  });
+  return ["| Request | What it does | Parameters | Success |", "| --- | --- | --- | --- |", ...rows].join(
+    "\n",
+  );
+}
+
+/** Returns for each request the first sentence of the comment at its row, else of that at its schema. */
+function sentencesOf(root: string): Map<string, string> {
+  const folder = join(root, "protocol");
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter(name => name.endsWith(".ts"))
+    .map(name => readFileSync(join(folder, name), "utf8"));
+  return new Map(Object.keys(requests).map(name => [name, sentenceOf(name, sources)]));
+}
+
+function sentenceOf(request: string, sources: readonly string[]): string {
   for (const source of sources) {
     const row = new RegExp(`^((?:  /\\*\\*.*\\*/\\n)?)  ${request}: \\{\\s+params: (\\w+)`, "m").exec(source);
     if (row === null) continue;
@@ -25,9 +62,10 @@ function sentenceOf(request: string): string {
     const above = new RegExp(`(/\\*\\*(?:(?!\\*/)[^])*\\*/)\\n(?:export )?const ${schema} `).exec(source);
     const comment = own === "" ? (above?.[1] ?? "") : own;
     const text = comment.replace(/^\s*\/\*\*[\s*]*|\s*\*\/\s*$/g, "").replace(/\s*\n \* ?/g, " ");
-    return /^.*?[.:](?= |$)/.exec(text)?.[0].replace(/:$/, ".") ?? "";
+    const sentence = /^[A-Z].*?[.:](?= |$)/.exec(text)?.[0].replace(/:$/, ".");
+    if (sentence !== undefined) return sentence;
   }
-  return "";
+  throw new Error(`the comment at ${request}, or at its schema, says in no sentence what it does`);
 }
 
 interface Field {
@@ -104,30 +142,23 @@ function ownParams(params: z.ZodType): Field {
   return { ...rest, properties: Object.fromEntries(own) };
 }
 
-it("has a row for each request, as its schema and its comment say", () => {
-  const text = readFileSync(path, "utf8");
-  const table = /^\| Request .*(?:\n\|.*)*/m.exec(text)?.[0] ?? "";
-  const cells = table.split("\n").map(line => line.split("|").map(cell => cell.trim()));
-  const replies = new Map(cells.map(row => [row[1]?.replaceAll("`", "") ?? "", row.at(-2) ?? ""]));
-  const rows = Object.entries(requests).map(([name, { params }]) => {
-    const all = paramsOf(ownParams(params)).join("; ");
-    return `| \`${name}\` | ${sentenceOf(name)} | ${all} | ${replies.get(name) ?? ""} |`;
-  });
-  const head = ["| Request | What it does | Parameters | Success |", "| --- | --- | --- | --- |"];
-  const made = [...head, ...rows].join("\n");
-  const now = text.replace(table, () => made);
-  if (process.env["UPDATE"] === "1") writeFileSync(path, now);
-  expect(text).toBe(now);
-});
+// The settings.
 
-it("says what the table's words mean", () => {
-  const text = readFileSync(path, "utf8");
-  const [ids, paths] = [limits.idBytes, limits.pathBytes].map(max => max.toLocaleString("en"));
-  expect(text).toContain(`An \`id\` is text of 1 to ${ids} characters`);
-  expect(text).toContain(`a \`path\` text of 1 to ${paths}`);
-});
+/** Texts of defaults that are no number and no word. */
+const defaults: Readonly<Record<string, string>> = {
+  clientLockWaitMs: "",
+  gates: "off",
+  health: "tell",
+  ignore: "",
+  notify: "",
+  spawn: "",
+  store: "",
+};
 
-it("says what each request does in a sentence", () => {
-  const without = Object.keys(requests).filter(name => !/^[A-Z].*\.$/.test(sentenceOf(name)));
-  expect(without).toEqual([]);
-});
+function settingTable(): string {
+  const rows = Object.entries(settings).map(
+    ([name, { variable, initial, says }]) =>
+      `| \`${name}\` | ${variable === null ? "" : `\`${variable}\``} | ${defaults[name] ?? String(initial)} | ${says} |`,
+  );
+  return ["| Key | Variable | Default | |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
