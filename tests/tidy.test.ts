@@ -213,7 +213,7 @@ describe("folders", () => {
 });
 
 describe("the page of a folder", () => {
-  const pages = ["daemon", "hooks", "bin"].map(folder => `${folder}/README.md`);
+  const pages = ["protocol", "daemon", "hooks", "bin"].map(folder => `${folder}/README.md`);
 
   it.each([...pages, "daemon/DECISIONS.md"])("names only files that are there: %s", page => {
     expect(lostPaths(readFileSync(join(root, page), "utf8"), paths)).toEqual([]);
@@ -221,6 +221,10 @@ describe("the page of a folder", () => {
 
   it.each(pages)("is read in one sitting: %s", page => {
     expect(Buffer.byteLength(readFileSync(join(root, page)))).toBeLessThan(8 * 1024);
+  });
+
+  it.each([["README.md", 12]])("is bounded: %s, %d KB", (page, kilobytes) => {
+    expect(Buffer.byteLength(readFileSync(join(root, page)))).toBeLessThanOrEqual(kilobytes * 1024);
   });
 
   it("is told what it names wrongly", () => {

@@ -56,7 +56,7 @@ type PlainLock = RequestOf<"file_lock"> & RequestOf<"file_unlock">;
  * Returns the request if it has an `id`, a `file`, perhaps a `rid`, and no other field, all of them valid; else null,
  * and the schema decides. Nearly all lock requests are like that, and a schema costs more than the lock.
  *
- * The plain way is the two schemas in `protocol/lock.ts`; `tests/unit/plain-locks.test.ts` holds them equal.
+ * The plain way is the two schemas in `protocol/schemas/lock.ts`; `tests/unit/plain-locks.test.ts` holds them equal.
  */
 export function plainLock(value: Readonly<Record<string, unknown>>): PlainLock | null {
   // `in` finds a field named `__proto__` too, which JSON makes a field like any other.

@@ -15,7 +15,7 @@ const commandSchema = idSchema.regex(/^[\w.-]+(?:\/[\w.-]+)*$/, {
   error: "a command is named by letters and digits, behind the commands around it: outer/inner",
 });
 const filesSchema = z.array(pathSchema).min(1).max(limits.filesMax);
-/** Names of what is no file: see `resource.ts`. In replies, rows and events they stand where files do. */
+/** Names of what is no file: see `protocol/names.ts`. In replies, rows and events they stand where files do. */
 const resourceSchema = z
   .union([z.string(), z.array(z.string()).min(1).max(limits.filesMax)])
   .superRefine(named);
