@@ -1,3 +1,5 @@
+/** The errors of the client library, each with what to do next. */
+
 import type { Refusal } from "../protocol/codes.ts";
 
 /**

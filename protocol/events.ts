@@ -1,4 +1,4 @@
-/** The wire's events, but for `lagged` and `bookmark`, which a subscription makes for itself (`daemon/events/hub.ts`). */
+/** The wire's events, but for `lagged` and `bookmark`, which a subscription makes for itself (`daemon/server/events.ts`). */
 
 import type { GuardEvent } from "./guard.ts";
 import type { CheckEvent } from "./lead/check.ts";

@@ -1,3 +1,5 @@
+/** Every bound of Kite, by part, joined in `limits`. */
+
 import { leadLimits } from "./lead/limits.ts";
 
 /** Bounds of the guard over the working tree, and of parsing shell lines: a part of `limits`. */

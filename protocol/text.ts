@@ -1,3 +1,5 @@
+/** Makes text of others safe to show, cuts it to a bound, and finds the nearest word. */
+
 import { limits } from "./limits.ts";
 
 /**

@@ -1,3 +1,5 @@
+/** Rows and events of writes, and of sessions and branches of other machines. */
+
 import type { ActorRow } from "./schemas/lock.ts";
 import type { DeclaredBrief, WorkedOn } from "./schemas/session.ts";
 
