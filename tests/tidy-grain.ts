@@ -13,7 +13,6 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["hooksFor", 249],
   ["start", 93],
   ["Chart", 91],
-  ["#begin", 91],
   ["Live", 87],
   ["status", 90],
   ["taskCreate", 86],

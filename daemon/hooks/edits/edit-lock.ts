@@ -106,7 +106,7 @@ type HookAsk = Pick<
   readonly overwritten?: ReadonlySet<string | undefined>;
 };
 
-interface Waited {
+export interface Waited {
   readonly reply: Reply;
   readonly waitedMs: number;
   /** The holder when the wait began; null if there was no wait. */
@@ -123,10 +123,13 @@ type Change = Pick<Extract<HookOutcome, { did: "lock"; ok: true }>, "changedWhil
 };
 
 const unchanged = { changedWhileWaiting: false, changedBy: null, changedFile: null } as const;
+const unchangedYet = Promise.resolve<Change>(unchanged);
 
 /** The start of a wait. */
 interface Parked {
   readonly blocker: Actor | null;
+  /** The blocker's name at that time. */
+  readonly before: string | null;
   readonly files: readonly ParkedFile[];
 }
 
@@ -144,18 +147,22 @@ interface ParkedFile {
 
 /** One tool use's lock and the hooks that wait for it. */
 interface PendingEditLock {
+  readonly services: LockServices;
+  readonly action: HookAsk;
+  readonly actor: Actor;
+  /** What `HookLocks` finds it by. */
+  readonly key: string;
+  readonly beganMs: number;
+  /** The number of its proposal. */
+  n: number;
   readonly waited: Promise<Waited>;
+  readonly resolve: (waited: Waited) => void;
   readonly calls: Set<Call>;
   joined: number;
   unheard: number;
-  isParked: boolean;
+  /** Null until it waits. */
+  parked: Parked | null;
   isDecided: boolean;
-  /** Called when no client waits for the lock any more. */
-  readonly abandon: () => void;
-  /** Called when somebody keeps what is waited for, until nobody knows when. */
-  readonly giveUp: () => void;
-  /** Called when no client received the grant. */
-  readonly undo: () => void;
 }
 
 /**
@@ -191,9 +198,9 @@ export class HookLocks {
     this.#forget(now);
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
     const asked = this.#asked.get(key) ?? this.#begin(services, call, action, actor, key, now);
-    join(asked, call);
+    this.#join(asked, call);
     const isFirst = asked.joined === 1;
-    return { waited: asked.waited, delivered: ok => settleDelivery(asked, ok), isFirst };
+    return { waited: asked.waited, delivered: ok => this.#settleDelivery(asked, ok), isFirst };
   }
 
   /** Gives up the requests that wait for what this step locked until its holder's work is done. */
@@ -213,7 +220,7 @@ export class HookLocks {
     for (const file of files) {
       for (const waiter of waitersOver(state.locks, file)) {
         const asked = waiter.origin === null ? undefined : this.#queued.get(waiter.origin.n);
-        if (asked !== undefined && keptAgainst(state, waiter) !== null) asked.giveUp();
+        if (asked !== undefined && keptAgainst(state, waiter) !== null) this.#giveUp(asked);
       }
     }
   }
@@ -224,90 +231,97 @@ export class HookLocks {
     asks: HookAsk,
     actor: Actor,
     key: string,
-    began: number,
+    beganMs: number,
   ): PendingEditLock {
     const mayWait = call.connection.hasRoomToWait && !services.observes;
     const action = mayWait ? asks : { ...asks, waitMs: 0 };
-    const { engine, clock } = services;
-    const calls = new Set<Call>();
-    let before: string | null = null;
-    let parked: Parked | null = null;
-    let n = 0;
-    let settle: (waited: Waited) => void = () => {};
-    const waited = new Promise<Waited>(resolve => {
-      settle = resolve;
+    let resolve: (waited: Waited) => void = () => {};
+    const waited = new Promise<Waited>(end => {
+      resolve = end;
     });
-    const refused = (reply: Reply, isAbandoned: boolean) =>
-      settle({
-        reply,
-        waitedMs: clock.now() - began,
-        before,
-        change: Promise.resolve(unchanged),
-        isAbandoned,
-      });
     const asked: PendingEditLock = {
+      services,
+      action,
+      actor,
+      key,
+      beganMs,
+      n: 0,
       waited,
-      calls,
+      resolve,
+      calls: new Set(),
       joined: 0,
       unheard: 0,
-      isParked: false,
+      parked: null,
       isDecided: false,
-      abandon: () => {
-        this.#queued.delete(n);
-        this.#drop(key, asked);
-        engine.abandon(n);
-        refused(refuse("lock_given_up", "the connection closed"), true);
-      },
-      giveUp: () => {
-        asked.isDecided = true;
-        this.#decide(n, key, asked, clock.now());
-        engine.abandon(n);
-        // Once it has left the queue: the refusal tells who else waits.
-        const reply = refuse("lock_held", "its holder locked it until its work is done");
-        void engine.read(() => refused(reply, false));
-      },
-      undo: () => {
-        this.#drop(key, asked);
-        engine.undelivered(n, { actor, files: action.files });
-      },
     };
     this.#asked.set(key, asked);
-    n = engine.submit(commandOf(services, action, actor), {
-      answer: reply => {
-        const now = clock.now();
-        asked.isDecided = true;
-        this.#decide(n, key, asked, now);
-        const change =
-          reply.ok && parked !== null
-            ? changeSince(services, parked, action, actor)
-            : Promise.resolve(unchanged);
-        settle({ reply, waitedMs: now - began, before, change, isAbandoned: false });
-      },
-      parked: () => {
-        asked.isParked = true;
-        this.#queued.set(n, asked);
-        const { locks, seq } = engine.state;
-        const ask = { actor, files: action.files, ticket: seq, ancestors: action.ancestors };
-        const blocker = firstBlocker(locks, ask);
-        before = blocker === null ? null : nameOf(services, blocker.actor);
-        parked = {
-          blocker: blocker?.actor ?? null,
-          files: action.files.map(file => {
-            // Of a directory's lock nobody knows which file below it is written.
-            const held = blocker?.by === "hold" && blocker.hold.dir ? blocker.hold : undefined;
-            const { flights = [] } = locks.holds.get(file.key) ?? held ?? {};
-            const stamps = stampsOf(services, file, flights.length > 0);
-            const { writers } = services;
-            return { file, wrote: writers.last(file.key), writing: writers.unreported(file.key), stamps };
-          }),
-        };
-        if (calls.size === 0) asked.abandon();
-        // Locked since the request was made.
-        else if (keptAgainst(engine.state, ask) !== null) asked.giveUp();
-        for (const call of calls) wait(call);
-      },
+    asked.n = services.engine.submit(commandOf(services, action, actor), {
+      answer: reply => this.#answer(asked, reply),
+      parked: () => this.#park(asked),
     });
     return asked;
+  }
+
+  #join(asked: PendingEditLock, call: Call): void {
+    const { connection } = call;
+    asked.joined += 1;
+    if (asked.isDecided) return;
+    asked.calls.add(call);
+    const untie = connection.tie(() => {
+      asked.calls.delete(call);
+      // An undecided request may still be granted; the reply's handler then undoes the grant.
+      if (asked.parked !== null && !asked.isDecided && asked.calls.size === 0) this.#abandon(asked);
+    });
+    asked.waited.then(untie);
+    if (asked.parked !== null && asked.calls.has(call)) wait(call);
+  }
+
+  #answer(asked: PendingEditLock, reply: Reply): void {
+    const { services, parked, action, actor } = asked;
+    this.#decide(asked);
+    const change = reply.ok && parked !== null ? changeSince(services, parked, action, actor) : unchangedYet;
+    settle(asked, reply, change, false);
+  }
+
+  /** Tells the hooks that they wait, or ends the wait at once if nobody awaits it or nobody knows how long it takes. */
+  #park(asked: PendingEditLock): void {
+    const { services, action, actor, calls } = asked;
+    const { state } = services.engine;
+    this.#queued.set(asked.n, asked);
+    const ask = { actor, files: action.files, ticket: state.seq, ancestors: action.ancestors };
+    asked.parked = parkedNow(services, ask);
+    if (calls.size === 0) this.#abandon(asked);
+    // Locked since the request was made.
+    else if (keptAgainst(state, ask) !== null) this.#giveUp(asked);
+    for (const call of calls) wait(call);
+  }
+
+  /** Ends a wait whose clients are all gone. */
+  #abandon(asked: PendingEditLock): void {
+    this.#queued.delete(asked.n);
+    this.#drop(asked);
+    asked.services.engine.abandon(asked.n);
+    settle(asked, refuse("lock_given_up", "the connection closed"), unchangedYet, true);
+  }
+
+  /** Ends a wait for what somebody keeps until nobody knows when. */
+  #giveUp(asked: PendingEditLock): void {
+    const { engine } = asked.services;
+    this.#decide(asked);
+    engine.abandon(asked.n);
+    // Once it has left the queue: the refusal tells who else waits.
+    const reply = refuse("lock_held", "its holder locked it until its work is done");
+    void engine.read(() => settle(asked, reply, unchangedYet, false));
+  }
+
+  /** Undoes a grant that reached none of the hooks. */
+  #settleDelivery(asked: PendingEditLock, ok: boolean): void {
+    if (ok) return;
+    asked.unheard += 1;
+    if (asked.unheard !== asked.joined) return;
+    const { services, action, actor } = asked;
+    this.#drop(asked);
+    services.engine.undelivered(asked.n, { actor, files: action.files });
   }
 
   #forget(now: number): void {
@@ -318,45 +332,56 @@ export class HookLocks {
     }
   }
 
-  #decide(n: number, key: string, asked: PendingEditLock, now: number): void {
+  #decide(asked: PendingEditLock): void {
+    const { n, key, services } = asked;
+    asked.isDecided = true;
     this.#queued.delete(n);
     // The decision is kept; the clients' connections, which are many in a busy time, are not.
     asked.calls.clear();
-    if (this.#asked.get(key) === asked) this.#decided.set(key, now);
+    if (this.#asked.get(key) === asked) this.#decided.set(key, services.clock.now());
   }
 
-  #drop(key: string, asked: PendingEditLock): void {
+  #drop(asked: PendingEditLock): void {
+    const { key } = asked;
     if (this.#asked.get(key) !== asked) return;
     this.#asked.delete(key);
     this.#decided.delete(key);
   }
 }
 
-function join(asked: PendingEditLock, call: Call): void {
-  const { connection } = call;
-  asked.joined += 1;
-  if (asked.isDecided) return;
-  asked.calls.add(call);
-  const untie = connection.tie(() => {
-    asked.calls.delete(call);
-    // An undecided request may still be granted; the reply's handler then undoes the grant.
-    if (asked.isParked && !asked.isDecided && asked.calls.size === 0) asked.abandon();
-  });
-  asked.waited.then(untie);
-  if (asked.isParked && asked.calls.has(call)) wait(call);
+/** Tells the hooks how their request ended. */
+function settle(
+  { services, beganMs, parked, resolve }: PendingEditLock,
+  reply: Reply,
+  change: Promise<Change>,
+  isAbandoned: boolean,
+): void {
+  const waitedMs = services.clock.now() - beganMs;
+  resolve({ reply, waitedMs, before: parked?.before ?? null, change, isAbandoned });
+}
+
+/** What the files are like when a wait begins, and who blocks it. */
+function parkedNow(services: LockServices, ask: Ask): Parked {
+  const { engine, writers } = services;
+  const { locks } = engine.state;
+  const blocker = firstBlocker(locks, ask);
+  return {
+    blocker: blocker?.actor ?? null,
+    before: blocker === null ? null : nameOf(services, blocker.actor),
+    files: ask.files.map(file => {
+      // Of a directory's lock nobody knows which file below it is written.
+      const held = blocker?.by === "hold" && blocker.hold.dir ? blocker.hold : undefined;
+      const { flights = [] } = locks.holds.get(file.key) ?? held ?? {};
+      const stamps = stampsOf(services, file, flights.length > 0);
+      return { file, wrote: writers.last(file.key), writing: writers.unreported(file.key), stamps };
+    }),
+  };
 }
 
 /** Tells the client that its hook waits. The connection's other requests are answered meanwhile. */
 function wait(call: Call): void {
   call.park();
   call.connection.push("\n");
-}
-
-/** Undoes a grant that reached none of the hooks. */
-function settleDelivery(asked: PendingEditLock, ok: boolean): void {
-  if (ok) return;
-  asked.unheard += 1;
-  if (asked.unheard === asked.joined) asked.undo();
 }
 
 function commandOf(services: LockServices, action: HookAsk, actor: Actor) {

@@ -41,8 +41,8 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a wait that goes on when its hook is gone",
     file: "daemon/hooks/edits/edit-lock.ts",
-    find: "        this.#drop(key, asked);\n        engine.abandon(n);\n",
-    put: "        this.#drop(key, asked);\n",
+    find: "    this.#drop(asked);\n    asked.services.engine.abandon(asked.n);\n",
+    put: "    this.#drop(asked);\n",
     tells: /stays in flight/,
   },
   {
