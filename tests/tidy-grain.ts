@@ -19,7 +19,6 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["play", 85],
   ["Drawing", 85],
   ["uninstall", 83],
-  ["lock", 85],
   ["answer", 83],
   ["OneTask", 81],
   ["forward", 79],

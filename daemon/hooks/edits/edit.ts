@@ -7,7 +7,9 @@ import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { Refusal } from "../../../protocol/codes.ts";
 import { duration } from "../../../protocol/text.ts";
 import type { Actor, FileRef } from "../../core/frame/actors.ts";
+import type { Ask } from "../../core/locks/blockers.ts";
 import type { Writer } from "../../core/tables/base-state.ts";
+import type { Reply } from "../../core/tables/entries.ts";
 import { actorRow, pathOf } from "../../core/tables/naming.ts";
 import { isRefusal } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/proposals.ts";
@@ -24,7 +26,7 @@ import {
 import type { HookServices } from "../hook-services.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { grantVerdict, refusalVerdict, stops } from "../verdict.ts";
-import { keptAgainst, type LockAction } from "./edit-lock.ts";
+import { keptAgainst, type LockAction, type Waited } from "./edit-lock.ts";
 
 // Finds a change that an edit would undo because its agent does not know of it. Only where the client does not look itself: an
 // edit of another client costs nothing here, and one of a file that nobody else wrote a look into the state.
@@ -131,27 +133,66 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
     { ...action, files, yieldMs },
     actor,
   );
-  const { reply, waitedMs, before, change, isAbandoned } = await waited;
-  const isRefused = isRefusal(reply);
-  if (isAbandoned && isRefused) return refused("lock", reply);
-  const would = isRefused ? wouldWait(services, reply.code, waitMs) : {};
-  const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files, ...would };
-  const hasWaited = before !== null;
-  if (isRefused && isFirst) {
-    const runs = refusalVerdict(reply.code) === "allow";
-    noteLock(services, runs ? { ...locked, runs } : locked, reply, waitedMs, hasWaited);
-  }
-  const blocked = isRefused ? files.find(file => pathOf(file) === reply["path"]) : first;
-  if (!services.observes)
-    services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: action.promptId }, reply);
-  if (isRefused) {
-    const outcome = contested("lock", services, wanted, files, reply);
-    // It goes ahead, as a second writer.
-    if (services.observes && outcome.verdict === "deny")
-      for (const file of files) writeBegins(services, actor, file, action.toolUseId);
-    return { ...outcome, waitMs };
-  }
+  const answer = await waited;
+  const { reply } = answer;
+  const line = { event: plan.event, type: toolOf(plan), actor, file: action.file, files };
+  const edit: Edit = { asked, wanted, found, first, waitMs, overwritten, isFirst, line };
+  if (isRefusal(reply))
+    return answer.isAbandoned ? refused("lock", reply) : refusedEdit(run, edit, answer, reply);
+  wakeLater(run, edit, first, reply);
   run.delivery.whenSettled(delivered);
+  return grantedEdit(run, edit, answer, reply);
+}
+
+/** An edit that asked for its locks, all of its files' or none. */
+interface Edit {
+  readonly asked: LockAction;
+  readonly wanted: Ask;
+  readonly found: Lockable;
+  readonly first: FileRef;
+  /** How long it would wait. */
+  readonly waitMs: number;
+  /** Keys of the files of which a change during the wait would be lost. */
+  readonly overwritten: ReadonlySet<string | undefined>;
+  /** This hook is the one for which the trail has its line. */
+  readonly isFirst: boolean;
+  readonly line: Pick<Parameters<typeof noteLock>[1], "event" | "type" | "actor" | "file" | "files">;
+}
+
+/** Remembers a refused edit, so that its agent is woken when the file is free; forgets it once it is granted. */
+function wakeLater({ services }: Run, { wanted, asked }: Edit, file: FileRef, reply: Reply): void {
+  if (services.observes) return;
+  services.hookWakes.decided(services, { actor: wanted.actor, file, prompt: asked.promptId }, reply);
+}
+
+function refusedEdit(run: Run, edit: Edit, { waitedMs, before }: Waited, reply: Refusal): HookOutcome {
+  const { services } = run;
+  const { asked, wanted, first, waitMs } = edit;
+  const { files, actor } = wanted;
+  if (edit.isFirst) {
+    const line = { ...edit.line, ...wouldWait(services, reply.code, waitMs) };
+    const runs = refusalVerdict(reply.code) === "allow";
+    noteLock(services, runs ? { ...line, runs } : line, reply, waitedMs, before !== null);
+  }
+  const blocked = files.find(file => pathOf(file) === reply["path"]);
+  wakeLater(run, edit, blocked ?? first, reply);
+  const outcome = contested("lock", services, wanted, files, reply);
+  // It goes ahead, as a second writer.
+  if (services.observes && outcome.verdict === "deny")
+    for (const file of files) writeBegins(services, actor, file, asked.toolUseId);
+  return { ...outcome, waitMs };
+}
+
+async function grantedEdit(
+  run: Run,
+  edit: Edit,
+  { waitedMs, before, change }: Waited,
+  reply: Exclude<Reply, Refusal>,
+): Promise<HookOutcome> {
+  const { services, plan } = run;
+  const { asked, found, overwritten, isFirst, line } = edit;
+  const { files, keys, ignored } = found;
+  const { actor } = line;
   const changed = await change;
   const overwrites =
     overwritten !== none &&
@@ -174,19 +215,19 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const unkept = isStopped ? [] : await keepReplaced(services, files);
   const verdict = grantVerdict({ overwrites }, { ...noted, unkept });
   if (isFirst)
-    noteLock(services, isStopped ? { ...locked, runs: false } : locked, reply, waitedMs, hasWaited);
+    noteLock(services, isStopped ? { ...line, runs: false } : line, reply, waitedMs, before !== null);
   if (isFirst && verdict === "deny") noteStale(run, actor, { ...changed, unseen });
   if (isStopped) {
     // The answer will tell the agent to read the file again, so nothing is written now.
     await services.engine.submitAndWait({
       type: "flight_end",
       actor,
-      flight: action.toolUseId,
+      flight: asked.toolUseId,
       wrote: false,
     });
   } else {
     for (const path of ignored) noteIgnored(services, plan.event, toolOf(plan), actor, path);
-    for (const file of files) writeBegins(services, actor, file, action.toolUseId);
+    for (const file of files) writeBegins(services, actor, file, asked.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
   return { did: "lock", ok: true, reply: granted, verdict, waitedMs, before, ...noted, unkept };
