@@ -152,7 +152,7 @@ function refusal(state: State, spawn: Spawn, command: SpawnReplace): Refusal | n
 }
 
 const spawnCreate: Handler<"spawn_create", State> = (state, command, _meta, step) => {
-  const { by, role, backend, client, base, wallMs } = command;
+  const { by } = command;
   const { spawns } = state;
   if (by !== null && !isAlive(state, by)) {
     step.reply = noSession(state, by.session);
@@ -182,8 +182,24 @@ const spawnCreate: Handler<"spawn_create", State> = (state, command, _meta, step
     return;
   }
   spawns.count += 1;
-  const n = spawns.count;
-  const spawn = {
+  const spawn = newSpawn(state, command, { project, place, depth, task });
+  if (place !== null) putSpawn(spawns, { ...place, replacedBy: spawn.id, replaceUntil: null });
+  addSpawn(spawns, spawn);
+  step.timers.push({ at: spawn.registerUntil, due: { what: "spawn_over", spawn: spawn.id } });
+  announceSpawn(step, spawn);
+  step.reply = { ok: true, spawn: spawnRow(state, spawn) };
+};
+
+/** Where a new agent belongs, once nothing speaks against it. */
+interface SpawnPlace extends Pick<Spawn, "project" | "depth" | "task"> {
+  /** The record whose place it takes. */
+  readonly place: Spawn | null;
+}
+
+function newSpawn(state: State, command: SpawnCreate, { project, place, depth, task }: SpawnPlace) {
+  const { by, role, backend, client, base, wallMs } = command;
+  const n = state.spawns.count;
+  return {
     id: `a-${Math.max(0, wallMs).toString(36)}-${n.toString(36)}`,
     n,
     name: command.name ?? freeNameOf(state, project, `${role ?? "agent"}-${n}`),
@@ -221,12 +237,7 @@ const spawnCreate: Handler<"spawn_create", State> = (state, command, _meta, step
     updatedAt: wallMs,
     endedAt: null,
   } as const;
-  if (place !== null) putSpawn(spawns, { ...place, replacedBy: spawn.id, replaceUntil: null });
-  addSpawn(spawns, spawn);
-  step.timers.push({ at: spawn.registerUntil, due: { what: "spawn_over", spawn: spawn.id } });
-  announceSpawn(step, spawn);
-  step.reply = { ok: true, spawn: spawnRow(state, spawn) };
-};
+}
 
 /** Returns the record whose place the new one takes; null: it takes none's; or why it cannot. */
 function placeOf(state: State, project: string, { by, replaces: id }: SpawnCreate): Spawn | Refusal | null {

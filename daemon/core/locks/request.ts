@@ -232,18 +232,7 @@ function joinOrTake(
   const ask: Ask = { actor, files, ancestors, ticket: meta.seq };
   const blocker = firstBlocker(locks, ask);
   if (blocker === null) {
-    const cycle = cycleByGrant(locks, request);
-    if (cycle !== null) {
-      step.reply = deadlock(state, cycle);
-      return;
-    }
-    ensureSession(state, request, meta, step);
-    const before = locks.grants;
-    const token = take(state, request, meta.origin, step);
-    const reply = grantReply(state, request, token, false);
-    step.reply = reply;
-    if (locks.grants > before) announceGrant(state, request, String(reply["token"]), 0, step);
-    if (place !== null) removeWaiter(locks, place);
+    takeAll(state, request, meta, place, step);
     return;
   }
   const refused = mayWait(state, request, ask, blocker);
@@ -254,9 +243,33 @@ function joinOrTake(
   ensureSession(state, request, meta, step);
   // The old waiter is for other files, so the actor gives it up. It was detached: no client awaits its answer.
   if (place !== null) removeWaiter(locks, place);
-  const waiter: Waiter = {
-    ticket: meta.seq,
-    origin: meta.origin,
+  const waiter = newWaiter(request, meta, state.t);
+  addWaiter(locks, waiter);
+  announceWait(state, waiter, blocker, meta, step);
+}
+
+/** Grants a request that nothing blocks, unless that would make a cycle; `place`: the actor's waiter for other files. */
+function takeAll(state: BaseState, request: LockRequest, meta: Meta, place: Waiter | null, step: Step): void {
+  const { locks } = state;
+  const cycle = cycleByGrant(locks, request);
+  if (cycle !== null) {
+    step.reply = deadlock(state, cycle);
+    return;
+  }
+  ensureSession(state, request, meta, step);
+  const before = locks.grants;
+  const token = take(state, request, meta.origin, step);
+  const reply = grantReply(state, request, token, false);
+  step.reply = reply;
+  if (locks.grants > before) announceGrant(state, request, String(reply["token"]), 0, step);
+  if (place !== null) removeWaiter(locks, place);
+}
+
+function newWaiter(request: LockRequest, { seq, origin }: Meta, now: number): Waiter {
+  const end = now + request.waitMs;
+  return {
+    ticket: seq,
+    origin,
     actor: request.actor,
     files: request.files,
     single: request.single,
@@ -271,16 +284,14 @@ function joinOrTake(
     placeMs: request.placeMs,
     detach: request.detach,
     progress: request.progress,
-    since: state.t,
+    since: now,
     waitMs: request.waitMs,
-    deadline: state.t + request.waitMs,
-    waitEnd: state.t + request.waitMs,
+    deadline: end,
+    waitEnd: end,
     retry: request.retry ?? null,
     row: null,
     blockers: null,
   };
-  addWaiter(locks, waiter);
-  announceWait(state, waiter, blocker, meta, step);
 }
 
 function mayWait(state: BaseState, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {

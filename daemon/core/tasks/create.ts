@@ -126,41 +126,9 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     return;
   }
   const created = withIds(tasks, command);
-  const names = new Map<string, string>();
-  for (const { task, id } of created) {
-    if (task.name === null) continue;
-    if (names.has(task.name)) {
-      const error = `two of the tasks are named ${task.name}; give each a name of its own`;
-      step.reply = refuse("invalid_request", error, { path: "tasks" });
-      return;
-    }
-    names.set(task.name, id);
-  }
-  const debates = new Map<string, string>();
-  const resolved = new Map<string, readonly string[]>();
-  for (const { task, id } of created) {
-    const found = findAll(state, task.dependsOn, project, names);
-    if ("ok" in found) {
-      step.reply = found;
-      return;
-    }
-    resolved.set(id, found);
-    const debate = ruleAt(state.points, "debateNamed")?.(state, project, task.debate);
-    if (typeof debate === "object") {
-      step.reply = debate;
-      return;
-    }
-    if (debate !== undefined) debates.set(id, debate);
-  }
-  const crowded = tooManyDependents(tasks, [...resolved.values()].flat());
-  if (crowded !== null) {
-    step.reply = crowded;
-    return;
-  }
-  const cycle = names.size === 0 ? null : findCycle(resolved.keys(), id => resolved.get(id) ?? []);
-  if (cycle !== null) {
-    const nameOf = new Map([...names].map(([name, id]) => [id, name]));
-    step.reply = cycleRefusal(cycle.map(id => nameOf.get(id) ?? id));
+  const named = resolveNames(state, project, created);
+  if ("ok" in named) {
+    step.reply = named;
     return;
   }
   const createdBy = speakerRow(state, command.by, step);
@@ -174,9 +142,9 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     description,
     priority,
     labels,
-    dependsOn: resolved.get(id) ?? [],
+    dependsOn: named.dependencies.get(id) ?? [],
     attempts: 0,
-    debate: debates.get(id),
+    debate: named.debates.get(id),
     risk: risk === "green" ? undefined : risk,
     state: pending,
   }));
@@ -190,16 +158,52 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     added.filter(task => classOf(tasks, task) === "ready"),
   );
   const [first] = added;
+  const pendingRow = ({ task, id }: NewTask) =>
+    numbered(state, numberIn(id), { id, name: task.name, status: "pending" });
   step.reply =
     command.many || first === undefined
-      ? {
-          ok: true,
-          tasks: created.map(({ task, id }) =>
-            numbered(state, numberIn(id), { id, name: task.name, status: "pending" }),
-          ),
-        }
+      ? { ok: true, tasks: created.map(pendingRow) }
       : { ok: true, task: taskRow(state, first) };
 };
+
+/** What new tasks name, by their ids. */
+interface NamedByTasks {
+  readonly dependencies: ReadonlyMap<string, readonly string[]>;
+  readonly debates: ReadonlyMap<string, string>;
+}
+
+/** Finds the tasks and debates that new tasks name, each other too; or returns why one of them cannot be as it is named. */
+function resolveNames(
+  state: BaseState,
+  project: string,
+  created: readonly NewTask[],
+): NamedByTasks | Refusal {
+  const names = new Map<string, string>();
+  for (const { task, id } of created) {
+    if (task.name === null) continue;
+    if (names.has(task.name)) {
+      const error = `two of the tasks are named ${task.name}; give each a name of its own`;
+      return refuse("invalid_request", error, { path: "tasks" });
+    }
+    names.set(task.name, id);
+  }
+  const debates = new Map<string, string>();
+  const dependencies = new Map<string, readonly string[]>();
+  for (const { task, id } of created) {
+    const found = findAll(state, task.dependsOn, project, names);
+    if ("ok" in found) return found;
+    dependencies.set(id, found);
+    const debate = ruleAt(state.points, "debateNamed")?.(state, project, task.debate);
+    if (typeof debate === "object") return debate;
+    if (debate !== undefined) debates.set(id, debate);
+  }
+  const crowded = tooManyDependents(state.tasks, [...dependencies.values()].flat());
+  if (crowded !== null) return crowded;
+  const cycle = names.size === 0 ? null : findCycle(dependencies.keys(), id => dependencies.get(id) ?? []);
+  if (cycle === null) return { dependencies, debates };
+  const nameOf = new Map([...names].map(([name, id]) => [id, name]));
+  return cycleRefusal(cycle.map(id => nameOf.get(id) ?? id));
+}
 
 export const taskImport: Handler<"task_import"> = (state, command, _meta, step) => {
   const { tasks } = state;
@@ -288,8 +292,14 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
 
 const pending: TaskState = { status: "pending" };
 
-/** Returns each new task with its id and its place in the order of all. */
-function withIds(tasks: Tasks, { tasks: added, project, wallMs }: TaskCreate) {
+interface NewTask {
+  readonly task: TaskCreate["tasks"][number];
+  readonly id: string;
+  /** Its place in the order of all. */
+  readonly n: number;
+}
+
+function withIds(tasks: Tasks, { tasks: added, project, wallMs }: TaskCreate): NewTask[] {
   const ids = newIds(tasks, project, added.length, wallMs);
   return added.map((task, i) => ({ task, id: ids[i] ?? "", n: tasks.created + i + 1 }));
 }
