@@ -90,7 +90,7 @@ async function stopAll(parts: Parts): Promise<void> {
 
 /** Runs until it is stopped; `instance` proves that this process is the only daemon. */
 export async function runDaemon(options: DaemonOptions, instance: Instance): Promise<RunningDaemon> {
-  const { paths, version, log } = options;
+  const { paths, log } = options;
   let stopNow: (cause: Error | null) => void = () => {};
   const stopping = new Promise<Error | null>(resolve => {
     stopNow = resolve;
@@ -122,14 +122,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     handle: (type, request, call) => handle(services, type, request, call),
     drained: connection => events.drained(connection),
   });
-  writeNamespaces(paths);
-  const listening = await listenPrivately(server.net, paths);
-  instance.watchSocket(listening.fileId);
-  const { seq, epoch, storeId } = engine.state;
-  const [pid, { socket }] = [process.pid, paths];
-  const startTime = processAnchor(pid)?.startTime ?? "";
-  writeDaemonFile(paths, { pid, startTime, version, protocol: protocolVersion, storeId, epoch, socket });
-  log.info({ version, pid, socket, epoch, seq, lock: instance.method }, "listening");
+  const listening = await listen(options, server, engine, instance);
   void takeEndsAgain();
 
   const done = stopping.then(async cause => {
@@ -154,4 +147,22 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     return cause;
   });
   return { done, stop };
+}
+
+/** Listens, and writes which daemon does for clients and into the log. */
+async function listen(
+  { paths, version, log }: DaemonOptions,
+  { net }: Server,
+  { state }: Log,
+  instance: Instance,
+): Promise<Listening> {
+  writeNamespaces(paths);
+  const listening = await listenPrivately(net, paths);
+  instance.watchSocket(listening.fileId);
+  const { seq, epoch, storeId } = state;
+  const [pid, { socket }] = [process.pid, paths];
+  const startTime = processAnchor(pid)?.startTime ?? "";
+  writeDaemonFile(paths, { pid, startTime, version, protocol: protocolVersion, storeId, epoch, socket });
+  log.info({ version, pid, socket, epoch, seq, lock: instance.method }, "listening");
+  return listening;
 }

@@ -5,7 +5,7 @@ import { limits } from "../protocol/limits.ts";
 import { personName } from "../protocol/names.ts";
 import { keepUnseen } from "./config/off-switch.ts";
 import type { Bound } from "./core/frame/actors.ts";
-import type { Entry, Step } from "./core/tables/entries.ts";
+import type { CoreEvent, Entry, Step } from "./core/tables/entries.ts";
 import { type Clock, systemClock } from "./engine/clock.ts";
 import { Engine, type Log } from "./engine/engine.ts";
 import { type Listener, Listeners } from "./engine/log-view.ts";
@@ -95,21 +95,7 @@ function openShared(
       claims.stepped(entry, step);
       // What nodes say of themselves; who falls silent is seen when another one says that it is there.
       if (entry.command.type.startsWith("node_")) news.look();
-      for (const event of toldElsewhere(entry, names, node, store.state))
-        events.tell({ ...event }, [event.session], event.project);
-      const read = store.state === null ? null : inboxEvent(entry, store.state);
-      if (read !== null)
-        for (const project of names.projectsOf(read.project))
-          events.tell({ ...names.outward(read, project) }, [], project);
-      write(refusedLines(entry, step.reply, store.state, clock.wall()));
-      const here = eventsHere(step.events, names, node);
-      if (here.length > 0) events.publishBeside(here);
-      // Each machine's trail has what its own sessions did, and what others do to their files.
-      const isOwn = entry.origin.node === node;
-      const told = step.events.filter(({ event }) => isOwn || isOfSameFile(event));
-      const once = here.length === 0 || told.length === 0 ? [] : eventsHere(told, names, node, true);
-      if (isOwn) write(trailOf(once, clock.wall()));
-      write(once.flatMap(({ event }) => sameFileLines(event, own.state, clock.wall())));
+      const here = tellShared(entry, step, { own, store, names, node, clock, events, write });
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });
@@ -134,6 +120,50 @@ function openShared(
   });
   store.start();
   return { store, engine: new TwoLogs({ own, store, names, clock }), listeners };
+}
+
+/** Whom a step of the shared log is told to. */
+interface SharedTold {
+  readonly own: Engine;
+  readonly store: Pick<SharedStore, "state">;
+  readonly names: SharedNames;
+  /** This machine. */
+  readonly node: string;
+  readonly clock: Clock;
+  readonly events: EventHub;
+  readonly write: (lines: readonly TrailLine[]) => void;
+}
+
+/** Tells this machine's subscribers and trail of a step; returns its events with this machine's names. */
+function tellShared(entry: Entry, step: Step, told: SharedTold): readonly CoreEvent[] {
+  const { store, names, node, clock, events, write } = told;
+  for (const event of toldElsewhere(entry, names, node, store.state))
+    events.tell({ ...event }, [event.session], event.project);
+  const read = store.state === null ? null : inboxEvent(entry, store.state);
+  if (read !== null)
+    for (const project of names.projectsOf(read.project))
+      events.tell({ ...names.outward(read, project) }, [], project);
+  write(refusedLines(entry, step.reply, store.state, clock.wall()));
+  const here = eventsHere(step.events, names, node);
+  if (here.length === 0) return here;
+  events.publishBeside(here);
+  write(linesHere(entry, step, told));
+  return here;
+}
+
+/** Each machine's trail has what its own sessions did, and what others do to their files. */
+function linesHere(
+  { origin }: Entry,
+  { events }: Step,
+  { own, names, node, clock }: SharedTold,
+): readonly TrailLine[] {
+  const isOwn = origin.node === node;
+  const told = events.filter(({ event }) => isOwn || isOfSameFile(event));
+  const once = told.length === 0 ? [] : eventsHere(told, names, node, true);
+  return [
+    ...(isOwn ? trailOf(once, clock.wall()) : []),
+    ...once.flatMap(({ event }) => sameFileLines(event, own.state, clock.wall())),
+  ];
 }
 
 // Opens the log: its journal and engine, and who hears of its steps.

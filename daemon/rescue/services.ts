@@ -109,33 +109,8 @@ export function openRescue(
     onMissed: ({ path }, why) => onTrouble(`a version of ${path} was not kept: ${why}`, null),
   });
   void archive.open();
-  const close = async () => {
-    await queue.close();
-    await withinMs(last, limits.rescueStopMs);
-    await archive.close();
-  };
   const losses = new Losses({ archive, facts, git, outside });
-  let last: Promise<void> = Promise.resolve();
-  let pending = 0;
-  const later = (work: () => Promise<void>) => {
-    const before = last;
-    pending += 1;
-    last = (async () => {
-      await before;
-      await queue.settled(limits.rescueLaterMs);
-      await work();
-    })()
-      .catch((error: unknown) => onTrouble("changed files could not be looked at", error))
-      .finally(() => {
-        pending -= 1;
-      });
-    return last;
-  };
-  const settled = async () => {
-    await archive.ready;
-    await queue.settled();
-    await withinMs(last, limits.rescueSettleMs);
-  };
+  const works = new LaterWorks(queue, onTrouble);
   return {
     restores: new Map(),
     archive,
@@ -146,12 +121,50 @@ export function openRescue(
     losses,
     compared,
     get waiting() {
-      return queue.size + pending;
+      return queue.size + works.pending;
     },
-    later,
-    settled,
-    close,
+    later: work => works.later(work),
+    settled: async () => {
+      await archive.ready;
+      await queue.settled();
+      await withinMs(works.last, limits.rescueSettleMs);
+    },
+    close: async () => {
+      await queue.close();
+      await withinMs(works.last, limits.rescueStopMs);
+      await archive.close();
+    },
   };
+}
+
+/** Pieces of work behind what is queued. Invariant: one after the other; a piece that fails is reported, and the next begins. */
+class LaterWorks {
+  readonly #queue: KeepQueue;
+  readonly #onTrouble: RescueOptions["onTrouble"];
+  /** Resolves when every piece so far is done. */
+  last: Promise<void> = Promise.resolve();
+  pending = 0;
+
+  constructor(queue: KeepQueue, onTrouble: RescueOptions["onTrouble"]) {
+    this.#queue = queue;
+    this.#onTrouble = onTrouble;
+  }
+
+  later(work: () => Promise<void>): Promise<void> {
+    this.pending += 1;
+    this.last = this.#after(this.last, work)
+      .catch((error: unknown) => this.#onTrouble("changed files could not be looked at", error))
+      .finally(() => {
+        this.pending -= 1;
+      });
+    return this.last;
+  }
+
+  async #after(before: Promise<void>, work: () => Promise<void>): Promise<void> {
+    await before;
+    await this.#queue.settled(limits.rescueLaterMs);
+    await work();
+  }
 }
 
 /** Resolves with the work, or after this time. */

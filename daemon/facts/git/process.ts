@@ -135,9 +135,7 @@ export class GitChild {
     if (program === null)
       return Promise.resolve({ code: null, out: "", said: unstarted(none), isCrowded: false });
     return new Promise(resolve => {
-      const out: Buffer[] = [];
       let said = "";
-      let size = 0;
       let why: string | null = null;
       const unwatch = allowance.clock.watch(() => {
         if (allowance.isOver) stop(late(allowance));
@@ -146,7 +144,7 @@ export class GitChild {
         unwatch();
         this.#room?.refill();
         const answered = why === null ? code : null;
-        resolve({ code: answered, out: Buffer.concat(out).toString("utf8"), said: words, isCrowded });
+        resolve({ code: answered, out: output.text, said: words, isCrowded });
       };
       const fail = (error: unknown) => {
         const isCrowded = error instanceof Error && "code" in error && crowded.has(error.code);
@@ -154,6 +152,7 @@ export class GitChild {
         end(null, unstarted(error), isCrowded);
       };
       let stop: (reason: string) => void = () => {};
+      const output = new Output(take);
       try {
         const options = { cwd, env: this.#env, stdio: "pipe", argv0: program.path } as const;
         const start = () => spawn(program.real, [...quietly, ...args], options);
@@ -166,15 +165,8 @@ export class GitChild {
         };
         child.on("close", code => end(code, why ?? said));
         child.stdout?.on("data", (chunk: Buffer) => {
-          if (take !== null) {
-            // Of a stopped git some output is still on its way.
-            const wrong = why === null ? take(chunk) : null;
-            if (wrong !== null) stop(wrong);
-            return;
-          }
-          size += chunk.length;
-          if (size > limits.gitOutputBytes) stop("git wrote more than is read of it");
-          else out.push(chunk);
+          const wrong = output.take(chunk, why !== null);
+          if (wrong !== null) stop(wrong);
         });
         child.stderr?.on("data", (chunk: Buffer) => {
           if (said.length < limits.quoteChars) said += chunk.toString("utf8");
@@ -186,6 +178,30 @@ export class GitChild {
         fail(error);
       }
     });
+  }
+}
+
+/** What one git writes: kept up to `limits.gitOutputBytes`, or handed to `take` as it comes. */
+class Output {
+  readonly #kept: Buffer[] = [];
+  readonly #take: TakeOutput | null;
+  #size = 0;
+
+  constructor(take: TakeOutput | null) {
+    this.#take = take;
+  }
+
+  /** Returns why git has to stop, or null. Some output of a stopped git still comes; `take` does not get it. */
+  take(chunk: Buffer, isStopped: boolean): string | null {
+    if (this.#take !== null) return isStopped ? null : this.#take(chunk);
+    this.#size += chunk.length;
+    if (this.#size > limits.gitOutputBytes) return "git wrote more than is read of it";
+    this.#kept.push(chunk);
+    return null;
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#kept).toString("utf8");
   }
 }
 
