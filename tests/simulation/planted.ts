@@ -893,9 +893,9 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a lock that does not count as a change of its session's work",
-    file: "daemon/core/locks/request.ts",
-    find: "  const grant = grantFree(state, request, file, meta.origin);\n  state.sessions.revisions.changed(actor.session);\n",
-    put: "  const grant = grantFree(state, request, file, meta.origin);\n",
+    file: "daemon/core/locks/grant.ts",
+    find: "  state.sessions.revisions.changed(request.actor.session);\n",
+    put: "",
     tells: /the work of \w+ is kept as/,
   },
   {

@@ -15,7 +15,7 @@ import {
 } from "../tables/base-state.ts";
 import type { Step } from "../tables/entries.ts";
 import { countOfSession, type LockRequest, locksOf } from "../tables/locks.ts";
-import { actorRow, fileLists, pathOf, projectOf, tokenText } from "../tables/naming.ts";
+import { actorRow, fileLists, projectOf } from "../tables/naming.ts";
 import {
   type Ask,
   type Blocker,
@@ -37,54 +37,6 @@ import { toldAgain } from "./inherit.ts";
 import { yieldForWait } from "./leases.ts";
 import { endWrites } from "./writes.ts";
 
-// The lean way to take a lock: one file that nobody has, while nobody waits for any file. No queue, no cycle and no list
-// is looked at.
-//
-// Invariant: it does what the plain way does, or nothing. The plain way is the rest of `lockRequest`; while anybody waits
-// it alone is taken, and `tests/unit/core-lean.test.ts` compares the two.
-
-/**
- * Grants the request and returns true if it is for one file that nobody has; else changes nothing. The caller has checked
- * that the actor may ask.
- */
-function takeFree(state: BaseState, request: LockRequest, meta: Meta, step: Step): boolean {
-  const { actor } = request;
-  const file = freeFile(state, request);
-  if (file === null) return false;
-  ensureSession(state, request, meta, step);
-  const grant = grantFree(state, request, file, meta.origin);
-  state.sessions.revisions.changed(actor.session);
-  const [token, path] = [tokenText(state, grant), pathOf(file)];
-  step.reply = { ok: true, file: file.file, path, token };
-  const holder = actorRow(state, actor);
-  step.events.push({
-    event: { event: "lock_granted", files: [file.file], paths: [path], token, holder, waitedMs: 0 },
-    about: [actor.session],
-    project: projectOf(state, actor) ?? "",
-  });
-  return true;
-}
-
-/** Returns the request's one file if nobody has it, and nobody waits for any; null also of a resource. */
-export function freeFile({ locks }: BaseState, request: LockRequest): FileRef | null {
-  const { files, kind, flight, single } = request;
-  const [file] = files;
-  if (file === undefined || files.length !== 1 || !single || kind !== "explicit" || flight !== null)
-    return null;
-  // A resource, whose lock has a lease.
-  if (file.lexical.startsWith("@")) return null;
-  return locks.waiters.size > 0 || locks.heldPaths.touches(file.key, file.dir) ? null : file;
-}
-
-/** Makes the actor the holder of the file that `freeFile` found; its session is alive. */
-export function grantFree(state: BaseState, request: LockRequest, file: FileRef, origin: Origin): Token {
-  const { locks } = state;
-  locks.grants += 1;
-  const grant = { epoch: state.epoch, grant: locks.grants };
-  addHold(locks, newHold(file, request, grant, state.t, origin));
-  return grant;
-}
-
 export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
   // A new write by the same actor implies that its previous write ended, even if no end event arrived.
   if (request.flight !== null && request.beside !== true) endWrites(state, request.actor, null, step);
@@ -98,7 +50,6 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
     step.reply = refuseFrozen(state, held, request);
     return;
   }
-  if (takeFree(state, request, meta, step)) return;
   const place = placeOf(state, request);
   if (place?.origin !== undefined && place.origin !== null) {
     if (request.retry === undefined || place.retry?.requestId !== request.retry.requestId) {
@@ -140,6 +91,28 @@ export function askedAgain(state: BaseState, request: LockRequest, origin: Origi
     renewHold(state.locks, hold, { file: { ...file, dir: hold.dir }, kind: hold.kind, bound, prompt: null });
     state.preimages.writable(hold).askedAgain = toldAgain(hold, origin);
   }
+}
+
+// What `applyUnheard` does of a request: one file that nobody has, while nobody waits for any.
+
+/** Returns the request's one file if nobody has it, and nobody waits for any; null also of a resource. */
+export function freeFile({ locks }: BaseState, request: LockRequest): FileRef | null {
+  const { files, kind, flight, single } = request;
+  const [file] = files;
+  if (file === undefined || files.length !== 1 || !single || kind !== "explicit" || flight !== null)
+    return null;
+  // A resource, whose lock has a lease.
+  if (file.lexical.startsWith("@")) return null;
+  return locks.waiters.size > 0 || locks.heldPaths.touches(file.key, file.dir) ? null : file;
+}
+
+/** Makes the actor the holder of the file that `freeFile` found; its session is alive. */
+export function grantFree(state: BaseState, request: LockRequest, file: FileRef, origin: Origin): Token {
+  const { locks } = state;
+  locks.grants += 1;
+  const grant = { epoch: state.epoch, grant: locks.grants };
+  addHold(locks, newHold(file, request, grant, state.t, origin));
+  return grant;
 }
 
 /** Returns why the actor may not ask for so many files now, or null. */
