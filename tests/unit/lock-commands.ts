@@ -5,7 +5,7 @@ import type { Command, CommandOf } from "../../daemon/core/tables/entries.ts";
 import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { lockTerms } from "../lock-terms.ts";
 
-export const node = "n";
+const node = "n";
 
 /** Files under their own names, a link and its target, a path folded by case, a folder and a file in it. */
 export const files: readonly FileRef[] = [
