@@ -196,8 +196,6 @@ const journalLimits = {
   /** Longest delay before trail lines are written, and lines written at once. */
   trailFlushMs: 50,
   trailBatchMax: 512,
-  /** Actors whose part of a trail line is kept for their next one. */
-  trailActorsKept: 256,
   /** Bytes of trail lines that are written at once. */
   trailPieceBytes: 64 * 1024,
   /** Longest text of one field of a trail line, in UTF-16 units. */

@@ -89,7 +89,7 @@ export function isAbsence(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
-/** Returns the line as it is stored, without undefined fields. The plain way of `encodeFast`. */
+/** Returns the line as it is stored, without undefined fields. */
 export function encode(line: TrailLine): string {
   const known = {
     at: line.at,
@@ -119,7 +119,7 @@ export function encode(line: TrailLine): string {
 }
 
 /** Returns a text of at most `limits.trailFieldChars`; any other value as it is. */
-export function clip<T extends string | null | undefined>(text: T): T | string {
+function clip<T extends string | null | undefined>(text: T): T | string {
   return typeof text === "string" && text.length > limits.trailFieldChars
     ? text.slice(0, limits.trailFieldChars)
     : text;
