@@ -158,8 +158,6 @@ const journalLimits = {
   journalReadBytes: 1024 * 1024,
   /** Sessions, and files, that a start keeps as one object each while it reads; then it begins anew. */
   knownNamesMax: 32_768,
-  /** Longest name of these, with the folders before it, that is found by its bytes. */
-  knownNameBytes: 512,
   /** First size of the buffer for a write, and the largest that is kept for the next one. */
   writeBufferBytes: 64 * 1024,
   writeBufferKeptBytes: 1024 * 1024,

@@ -16,7 +16,7 @@ import { type KnownNames, lengthen, shorten } from "./short-records.ts";
 const batchEnd = "]}\n";
 
 /** What the entries of a batch share, and the numbers of the first one. */
-export interface BatchHead {
+interface BatchHead {
   readonly seq: number;
   readonly at: number;
   readonly node: string;
@@ -65,21 +65,17 @@ export function entriesIn(value: unknown, known: KnownNames): readonly Entry[] |
 }
 
 /** Returns the entry of the record at `place`, or null if it is none. */
-export function entryIn(record: unknown, head: BatchHead, place: number, known: KnownNames): Entry | null {
+function entryIn(
+  record: unknown,
+  { seq, at, node, epoch, n }: BatchHead,
+  place: number,
+  known: KnownNames,
+): Entry | null {
   if (!Array.isArray(record)) return null;
   const [later, beyond]: readonly unknown[] = record;
   if (typeof later !== "number" || typeof beyond !== "number") return null;
   const command = commandIn(record, known);
-  return command === null ? null : entryOf(head, place, later, beyond, command);
-}
-
-export function entryOf(
-  { seq, at, node, epoch, n }: BatchHead,
-  place: number,
-  later: number,
-  beyond: number,
-  command: Command,
-): Entry {
+  if (command === null) return null;
   return { seq: seq + place, at: at + later, origin: { node, epoch, n: n + place + beyond }, command };
 }
 

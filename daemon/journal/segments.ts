@@ -17,7 +17,6 @@ import {
   synced,
 } from "./disk.ts";
 import { type Found, JournalDamaged } from "./journal.ts";
-import { LeanBatches } from "./lean-batch.ts";
 import { KnownNames } from "./short-records.ts";
 
 // Reads segments, and finds torn and damaged lines. A line is `crc32 json`, with eight hexadecimal digits over the bytes
@@ -65,7 +64,6 @@ export function scanSegment(
 
 function scan(lines: Lines, first: number, after: number, found: (entry: Entry, end: number) => void): Scan {
   const known = new KnownNames();
-  const lean = new LeanBatches(known);
   let seq = first - 1;
   let goodBytes = 0;
   let newBytes = 0;
@@ -78,7 +76,7 @@ function scan(lines: Lines, first: number, after: number, found: (entry: Entry, 
     const { bytes, start } = lines;
     if (end === -1 || !isIntact(bytes, start, end)) return stop(faultAt(lines, line));
     const length = end + 1 - start;
-    const entries = lean.entries(bytes, start + 9, end) ?? decode(bytes, start, end, known);
+    const entries = decode(bytes, start, end, known);
     const begins = entries?.[0]?.seq;
     if (entries === null || begins !== seq + 1) {
       const what = begins === undefined ? "is not an entry" : `holds entry ${begins}`;

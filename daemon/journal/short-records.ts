@@ -19,7 +19,7 @@ import type { LockRequest } from "../core/tables/locks.ts";
 // is asked for it knows its hash and need not compare it letter by letter.
 
 /** A file as a lock and as an unlock name it: `lexical` is `above` and `file`, `key` is `before` and `lexical`. */
-export interface KnownFile {
+interface KnownFile {
   readonly above: string;
   readonly before: string;
   readonly refs: readonly FileRef[];
@@ -41,15 +41,15 @@ export class KnownNames {
 
   /** Returns a list of the file alone. */
   refs(file: string, above: string, before: string): readonly FileRef[] {
-    return this.file(file, above, before).refs;
+    return this.#file(file, above, before).refs;
   }
 
   /** Returns a list of the file to release alone. */
   names(file: string, above: string, before: string): readonly FileName[] {
-    return this.file(file, above, before).names;
+    return this.#file(file, above, before).names;
   }
 
-  file(file: string, above: string, before: string): KnownFile {
+  #file(file: string, above: string, before: string): KnownFile {
     const known = this.#files.get(file);
     if (known !== undefined && known.above === above && known.before === before) return known;
     // One text, and parts of it: tables and comparisons read fewer places in memory than with texts put together by "+".
@@ -67,8 +67,8 @@ function kept<Value>(known: Map<string, Value>, name: string, value: Value): Val
   return value;
 }
 
-export const requestCode = 1;
-export const releaseCode = 2;
+const requestCode = 1;
+const releaseCode = 2;
 
 /** The fields of one command that are not as usual. */
 interface Unusual extends Partial<Omit<LockRequest, "actor" | "files" | "project" | "cwd" | "wallMs">> {
@@ -80,8 +80,8 @@ interface Unusual extends Partial<Omit<LockRequest, "actor" | "files" | "project
 }
 
 const nothing: Unusual = {};
-export const usualDepth = 3;
-export const usualYieldMs = 15_000;
+const usualDepth = 3;
+const usualYieldMs = 15_000;
 
 /** Returns the values of the short form as they stand in a JSON list, or null if the command has none. */
 export function shorten(command: Command): string | null {
