@@ -38,7 +38,6 @@ const wings: readonly Wing[] = [
       ["tasks", "sessions", 2, "a request begins a session, or finds no room"],
       ["work", "sessions", 1, "a request finds no room"],
       ["messages", "sessions", 1, "a request begins a session"],
-      ["locks", "messages", 1, "a freeze looks into inboxes"],
     ],
   },
   {

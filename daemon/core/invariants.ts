@@ -14,7 +14,7 @@ import { checkResults } from "./lead/tables/roles.ts";
 import { checkMembers, checkTeammates } from "./lead/teams.ts";
 import { cycleOf, firstBlocker } from "./locks/blockers.ts";
 import { addHold, addWaiter } from "./locks/holds.ts";
-import { inboxKey, lettersOf, sortKeyOf } from "./messages/inbox.ts";
+import { lettersOf } from "./messages/inbox.ts";
 import { checkLeases } from "./nodes/table.ts";
 import { checkOutbox } from "./outbox/rules.ts";
 import { isIdle, isPresent } from "./sessions/room.ts";
@@ -23,7 +23,7 @@ import { type BaseState, checkReplies, type Hold, type Locks, noLocks } from "./
 import { contextRecords, isKeptByUse } from "./tables/context.ts";
 import { declarationRecords } from "./tables/declarations.ts";
 import type { ActorLocks } from "./tables/locks.ts";
-import { conflictRecords, freezeRecords, pendingRecords } from "./tables/messages.ts";
+import { conflictRecords, freezeRecords, inboxKey, pendingRecords, sortKeyOf } from "./tables/messages.ts";
 import { isAlive } from "./tables/naming.ts";
 import {
   addSession,

@@ -7,17 +7,11 @@ import type { ContextRow } from "../../protocol/schemas/context.ts";
 import type { HoldRow, PostedRow } from "../../protocol/schemas/message.ts";
 import { SortedKeys } from "../core/frame/collections.ts";
 import { freezeRow } from "../core/locks/freezes.ts";
-import {
-  lettersOf,
-  messageIn,
-  messageRow,
-  messagesFrom,
-  sortKeyOf,
-  stateOf,
-} from "../core/messages/inbox.ts";
+import { lettersOf, messageIn, messageRow, messagesFrom, stateOf } from "../core/messages/inbox.ts";
 import type { State } from "../core/state.ts";
 import type { ContextItem, Message, Messages } from "../core/tables/base-state.ts";
 import { isThere, itemKey } from "../core/tables/context.ts";
+import { sortKeyOf } from "../core/tables/messages.ts";
 import { idsIn, type Logs, type LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/call.ts";
 import {

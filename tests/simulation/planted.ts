@@ -284,7 +284,7 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a message that came back behind later ones",
-    file: "daemon/core/messages/inbox.ts",
+    file: "daemon/core/tables/messages.ts",
     find: 'order.toString(36).padStart(11, "0")',
     put: "order.toString(36)",
     tells: /stands behind a later message|is not in order/,

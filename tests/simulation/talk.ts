@@ -4,10 +4,11 @@
  */
 
 import type { Actor, FileRef } from "../../daemon/core/frame/actors.ts";
-import { inboxKey, lettersOf } from "../../daemon/core/messages/inbox.ts";
+import { lettersOf } from "../../daemon/core/messages/inbox.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
 import type { Freeze, Hold } from "../../daemon/core/tables/base-state.ts";
 import type { Command, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
+import { inboxKey } from "../../daemon/core/tables/messages.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { Random } from "./random.ts";

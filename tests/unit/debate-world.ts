@@ -1,8 +1,8 @@
 import type { Actor } from "../../daemon/core/frame/actors.ts";
-import type { NewEntry } from "../../daemon/core/lead/tables/debates.ts";
-import { type Debate, debateOf } from "../../daemon/core/lead/tables/debates.ts";
-import { inboxKey, lettersOf } from "../../daemon/core/messages/inbox.ts";
+import { type Debate, debateOf, type NewEntry } from "../../daemon/core/lead/tables/debates.ts";
+import { lettersOf } from "../../daemon/core/messages/inbox.ts";
 import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
+import { inboxKey } from "../../daemon/core/tables/messages.ts";
 import { actor, World } from "./core-world.ts";
 
 type Who = string | Actor | null;

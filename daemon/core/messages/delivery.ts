@@ -11,19 +11,10 @@ import { endFreezesOf } from "../locks/freezes.ts";
 import { forgetAgent } from "../sessions/begin.ts";
 import type { BaseState, Handler, Letter, Message } from "../tables/base-state.ts";
 import type { Step } from "../tables/entries.ts";
+import { dropLetter, inboxKey } from "../tables/messages.ts";
 import { actorRow, noSession } from "../tables/naming.ts";
 import { endDeclarations } from "../work/declared-ends.ts";
-import {
-  closeInboxes,
-  dropLetter,
-  hasRoom,
-  inboxKey,
-  inboxOf,
-  letterAt,
-  messageRow,
-  putLetter,
-  unreadIn,
-} from "./inbox.ts";
+import { closeInboxes, hasRoom, inboxOf, letterAt, messageRow, putLetter, unreadIn } from "./inbox.ts";
 import { putMessage } from "./send.ts";
 
 export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _meta, step) => {

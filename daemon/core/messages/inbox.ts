@@ -1,5 +1,6 @@
 /**
- * Messages with their letters and indexes: the only file that adds, removes or changes letters.
+ * Messages with their letters and indexes: the only file that adds or changes letters. `dropLetter` of `tables/messages.ts`
+ * removes them.
  *
  * Invariants: an inbox is in the order of sending; a message in no inbox does not exist; finding the oldest unread or
  * read message of an inbox visits no other message.
@@ -10,10 +11,11 @@ import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import type { Actor } from "../frame/actors.ts";
-import { addToSet, assert, removeFromSet, SortedKeys } from "../frame/collections.ts";
+import { addToSet, assert, removeFromSet } from "../frame/collections.ts";
 import { isShared } from "../nodes/table.ts";
-import type { BaseState, Inbox, Letter, Message, Messages, Session } from "../tables/base-state.ts";
+import type { BaseState, Letter, Message, Messages, Session } from "../tables/base-state.ts";
 import type { Step } from "../tables/entries.ts";
+import { countOpen, dropLetter, inboxAt, inboxKey, listFor, sortKeyOf } from "../tables/messages.ts";
 import {
   nameKey,
   sessionsAlike,
@@ -101,11 +103,6 @@ export function everyoneIn({ sessions }: BaseState, project: string, max: number
     }
   }
   return [...main, ...agents].slice(0, max);
-}
-
-/** Returns the key of a session's or an agent's inbox. */
-export function inboxKey({ id, agent }: Pick<ActorRow, "id" | "agent">): string {
-  return agent === null ? id : `${id}\u0000${agent}`;
 }
 
 /** Returns the key of an actor's inbox. */
@@ -233,29 +230,6 @@ export function putLetter(messages: Messages, message: Message, letter: Letter):
   );
 }
 
-/** Removes a message from one inbox, and altogether if that was the last one. */
-export function dropLetter(messages: Messages, message: Message, letter: Letter): void {
-  const key = inboxKey(letter.to);
-  const place = sortKeyOf(message);
-  const inbox = inboxAt(messages, key, letter.to.id);
-  inbox.all.delete(place);
-  listFor(inbox, letter)?.delete(place);
-  if (inbox.all.size === 0) {
-    messages.inboxes.delete(key);
-    removeFromSet(messages.bySession, letter.to.id, key);
-  }
-  messages.preimages.writable(message).letters.delete(key);
-  messages.touched.add(letter.to.id);
-  countOpen(messages, message, letter.state === "read" ? 0 : -1);
-  if (message.letters.size > 0) return;
-  messages.read.delete(place);
-  messages.readBytes -= message.bytes;
-  messages.all.delete(message.id);
-  messages.places.delete(place);
-  messages.bytes -= message.bytes;
-  if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
-}
-
 /** Changes the message's sender to the id under which its process goes on. */
 function changeSender(messages: Messages, message: Message, from: ActorRow): void {
   if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
@@ -295,40 +269,6 @@ export function* messagesFrom(messages: Messages, order: number): Generator<Mess
 export function* lettersOf(messages: Messages, key: string): Generator<readonly [Message, Letter], void> {
   const after = (place: string) => messages.inboxes.get(key)?.all.after(place);
   for (let place = after(""); place !== undefined; place = after(place)) yield letterAt(messages, key, place);
-}
-
-/** Returns the message's sort key, by the order of sending. */
-export function sortKeyOf({ order, id }: Pick<Message, "order" | "id">): string {
-  return `${order.toString(36).padStart(11, "0")} ${id}`;
-}
-
-function inboxAt(messages: Messages, key: string, session: string): Inbox {
-  const known = messages.inboxes.get(key);
-  if (known !== undefined) return known;
-  const [all, unread, handed, read] = [
-    new SortedKeys(),
-    new SortedKeys(),
-    new SortedKeys(),
-    new SortedKeys(),
-  ];
-  const inbox = { all, unread, handed, read };
-  messages.inboxes.set(key, inbox);
-  addToSet(messages.bySession, session, key);
-  return inbox;
-}
-
-/** Adds `more` to the message's unread letters, and updates the index of messages that all recipients have read. */
-function countOpen(messages: Messages, message: Message, more: number): void {
-  message.open += more;
-  const place = sortKeyOf(message);
-  const isRead = message.open === 0;
-  const changed = isRead ? messages.read.add(place) : messages.read.delete(place);
-  if (changed) messages.readBytes += isRead ? message.bytes : -message.bytes;
-}
-
-/** Returns the inbox's list for the letter's state; `offered` has none, since lookups of offered letters are by id. */
-function listFor(inbox: Inbox, { state }: Letter): SortedKeys | null {
-  return state === "offered" ? null : inbox[state];
 }
 
 // Inboxes: their bounds, and their end with a session or an agent.

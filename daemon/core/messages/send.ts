@@ -16,20 +16,10 @@ import { nodeOf } from "../nodes/shared-ids.ts";
 import { isShared } from "../nodes/table.ts";
 import type { BaseState, Handler, Message, Messages } from "../tables/base-state.ts";
 import type { Step } from "../tables/entries.ts";
-import type { MessageSend, Posted } from "../tables/messages.ts";
+import { dropLetter, inboxKey, type MessageSend, type Posted } from "../tables/messages.ts";
 import { noSession, speakerRow } from "../tables/naming.ts";
 import { sessionsOf } from "../tables/sessions.ts";
-import {
-  addMessage,
-  dropLetter,
-  everyoneElse,
-  hasRoom,
-  inboxKey,
-  makeRoom,
-  messageAt,
-  recipientOf,
-  senderOf,
-} from "./inbox.ts";
+import { addMessage, everyoneElse, hasRoom, makeRoom, messageAt, recipientOf, senderOf } from "./inbox.ts";
 
 /** The `to` that means all other sessions of the project. */
 export const everyone = "everyone";

@@ -5,7 +5,7 @@ import type { Limits } from "../../../protocol/limits.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor, FileRef, Retry } from "../frame/actors.ts";
-import { SortedKeys } from "../frame/collections.ts";
+import { addToSet, removeFromSet, SortedKeys } from "../frame/collections.ts";
 import { paths, Records, sets } from "../frame/records.ts";
 import { numberHead, type Preimages, valueList } from "../frame/saved-rows.ts";
 
@@ -373,3 +373,68 @@ export const noteRows = {
     },
   },
 };
+
+// Letters in their inboxes.
+
+/** Removes a message from one inbox, and altogether if that was the last one. */
+export function dropLetter(messages: Messages, message: Message, letter: Letter): void {
+  const key = inboxKey(letter.to);
+  const place = sortKeyOf(message);
+  const inbox = inboxAt(messages, key, letter.to.id);
+  inbox.all.delete(place);
+  listFor(inbox, letter)?.delete(place);
+  if (inbox.all.size === 0) {
+    messages.inboxes.delete(key);
+    removeFromSet(messages.bySession, letter.to.id, key);
+  }
+  messages.preimages.writable(message).letters.delete(key);
+  messages.touched.add(letter.to.id);
+  countOpen(messages, message, letter.state === "read" ? 0 : -1);
+  if (message.letters.size > 0) return;
+  messages.read.delete(place);
+  messages.readBytes -= message.bytes;
+  messages.all.delete(message.id);
+  messages.places.delete(place);
+  messages.bytes -= message.bytes;
+  if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
+}
+
+/** Returns the inbox; one that is not there yet is made, for the session of its agent. */
+export function inboxAt(messages: Messages, key: string, session: string): Inbox {
+  const known = messages.inboxes.get(key);
+  if (known !== undefined) return known;
+  const [all, unread, handed, read] = [
+    new SortedKeys(),
+    new SortedKeys(),
+    new SortedKeys(),
+    new SortedKeys(),
+  ];
+  const inbox = { all, unread, handed, read };
+  messages.inboxes.set(key, inbox);
+  addToSet(messages.bySession, session, key);
+  return inbox;
+}
+
+/** Adds `more` to the message's unread letters, and updates the index of messages that all recipients have read. */
+export function countOpen(messages: Messages, message: Message, more: number): void {
+  message.open += more;
+  const place = sortKeyOf(message);
+  const isRead = message.open === 0;
+  const changed = isRead ? messages.read.add(place) : messages.read.delete(place);
+  if (changed) messages.readBytes += isRead ? message.bytes : -message.bytes;
+}
+
+/** Returns the inbox's list for the letter's state; `offered` has none, since lookups of offered letters are by id. */
+export function listFor(inbox: Inbox, { state }: Letter): SortedKeys | null {
+  return state === "offered" ? null : inbox[state];
+}
+
+/** Returns the key of a session's or an agent's inbox. */
+export function inboxKey({ id, agent }: Pick<ActorRow, "id" | "agent">): string {
+  return agent === null ? id : `${id}\u0000${agent}`;
+}
+
+/** Returns the message's sort key, by the order of sending. */
+export function sortKeyOf({ order, id }: Pick<Message, "order" | "id">): string {
+  return `${order.toString(36).padStart(11, "0")} ${id}`;
+}
