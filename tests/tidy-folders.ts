@@ -36,8 +36,6 @@ const wings: readonly Wing[] = [
       ["nodes", "tasks", 1, store],
       ["locks", "sessions", 2, "a request begins a session, or finds no room"],
       ["tasks", "sessions", 2, "a request begins a session, or finds no room"],
-      ["work", "sessions", 1, "a request finds no room"],
-      ["messages", "sessions", 1, "a request begins a session"],
     ],
   },
   {

@@ -8,11 +8,10 @@
 import { refuse } from "../../../protocol/codes.ts";
 import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import { endFreezesOf } from "../locks/freezes.ts";
-import { forgetAgent } from "../sessions/begin.ts";
 import type { BaseState, Handler, Letter, Message } from "../tables/base-state.ts";
 import type { Step } from "../tables/entries.ts";
 import { dropLetter, inboxKey } from "../tables/messages.ts";
-import { actorRow, noSession } from "../tables/naming.ts";
+import { actorRow, forgetAgent, noSession } from "../tables/naming.ts";
 import { endDeclarations } from "../work/declared-ends.ts";
 import { closeInboxes, hasRoom, inboxOf, letterAt, messageRow, putLetter, unreadIn } from "./inbox.ts";
 import { putMessage } from "./send.ts";

@@ -16,18 +16,16 @@ import { moveInbox } from "../messages/inbox.ts";
 import type { BaseState, Handler, Meta, Session, Sessions } from "../tables/base-state.ts";
 import type { Reply, Step } from "../tables/entries.ts";
 import { type LockRequest, rowsOfSession } from "../tables/locks.ts";
-import { isShortId, shortId } from "../tables/naming.ts";
+import { isShortId, keepNames, shortId } from "../tables/naming.ts";
 import { moveNotes } from "../tables/notices.ts";
 import {
   addSession,
   type Ended,
   enterPresent,
   enterWorktree,
-  keepAgentNames,
   leaveWorktree,
   type Named,
   nameAgent,
-  removeAgent,
   renameSession,
   type SessionBegin,
   setIncarnations,
@@ -67,27 +65,10 @@ export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, 
   for (const { agentBegins } of state.points) agentBegins?.(state, session);
 };
 
-/** An agent of the session ended; its name is kept, unless that is only made of its id. */
-export function forgetAgent(state: BaseState, session: Session, agent: string): void {
-  const name = session.agents.get(agent);
-  removeAgent(state.sessions, session, agent);
-  if (name !== undefined) keepNames(state, session, [[agent, name]]);
-}
-
 /** A session goes on under another id: its agents have ended. */
 function passAgentNames(state: BaseState, before: Session, id: string): void {
   const session = state.sessions.live.get(id);
   if (session !== undefined) keepNames(state, session, [...before.endedAgents, ...before.agents]);
-}
-
-function keepNames(
-  state: BaseState,
-  session: Session,
-  names: readonly (readonly [agent: string, name: string])[],
-): void {
-  if (state.rules < 2) return;
-  const said = names.filter(([agent, name]) => !isShortId(name, agent));
-  keepAgentNames(state.sessions, session, said, state.limits.endedAgentsMax);
 }
 
 /** Returns `name`, or `name-2`, `name-3`... if other agents of the session have it. */

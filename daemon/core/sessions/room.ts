@@ -148,13 +148,3 @@ export function knownWorktrees({ sessions, writes }: BaseState): ReadonlyMap<str
   }
   return found;
 }
-
-/** Returns the innermost worktree around the path in which a session of the project works, or null. */
-export function worktreeAround({ sessions }: BaseState, project: string, path: string): string | null {
-  for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
-    const folder = path.slice(0, end);
-    const latest = idOfKey(sessions.worktrees.get(folder)?.last ?? "");
-    if (sessions.live.get(latest)?.project === project) return folder;
-  }
-  return null;
-}

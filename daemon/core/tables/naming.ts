@@ -4,6 +4,7 @@ import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import { type Actor, type FileRef, sameActor } from "../frame/actors.ts";
 import type { BaseState, Token } from "./base-state.ts";
 import type { Step } from "./entries.ts";
+import { keepAgentNames, removeAgent, type Session } from "./sessions.ts";
 
 // What the agents within a session are called.
 
@@ -21,6 +22,24 @@ export function isShortId(name: string, agent: string): boolean {
 export function agentName(state: BaseState, session: string, agent: string): string {
   const live = state.sessions.live.get(session);
   return live?.agents.get(agent) ?? live?.endedAgents.get(agent) ?? shortId(agent);
+}
+
+/** Removes an agent that ended from its session. Its name is kept, unless that is only made of its id. */
+export function forgetAgent(state: BaseState, session: Session, agent: string): void {
+  const name = session.agents.get(agent);
+  removeAgent(state.sessions, session, agent);
+  if (name !== undefined) keepNames(state, session, [[agent, name]]);
+}
+
+/** Keeps the names of agents of the session that have ended; below rules 2 none is kept. */
+export function keepNames(
+  state: BaseState,
+  session: Session,
+  names: readonly (readonly [agent: string, name: string])[],
+): void {
+  if (state.rules < 2) return;
+  const said = names.filter(([agent, name]) => !isShortId(name, agent));
+  keepAgentNames(state.sessions, session, said, state.limits.endedAgentsMax);
 }
 
 /** Returns who can answer for the actor: itself, or the main agent of its session once it has ended. */

@@ -100,6 +100,16 @@ export function leaveWorktree(worktrees: Worktrees, session: Working): void {
   removeFromSorted(worktrees, session.worktree, startKey(session));
 }
 
+/** Returns the innermost worktree around the path in which a session of the project works, or null. */
+export function worktreeAround({ worktrees, live }: Sessions, project: string, path: string): string | null {
+  for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
+    const folder = path.slice(0, end);
+    const latest = idOfKey(worktrees.get(folder)?.last ?? "");
+    if (live.get(latest)?.project === project) return folder;
+  }
+  return null;
+}
+
 export interface Sessions {
   readonly preimages: Preimages;
   readonly live: Map<string, Session>;

@@ -10,7 +10,6 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import type { UncertaintyRow } from "../../../protocol/schemas/declaration.ts";
 import type { Actor, FileRef } from "../frame/actors.ts";
-import { worktreeAround } from "../sessions/room.ts";
 import type { BaseState, Handler } from "../tables/base-state.ts";
 import {
   addDeclaration,
@@ -22,6 +21,7 @@ import {
 } from "../tables/declarations.ts";
 import { noteKey } from "../tables/messages.ts";
 import { actorRow, noSession, pathOf } from "../tables/naming.ts";
+import { worktreeAround } from "../tables/sessions.ts";
 import { compared, declaredEvent, makeRoom, tellNodes } from "./declared-ends.ts";
 import { declarationRow, overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 
@@ -152,7 +152,7 @@ function mergedFiles(
 }
 
 function withinWorktree(state: BaseState, project: string, path: string): Pick<DeclaredFile, "within"> {
-  const worktree = worktreeAround(state, project, path);
+  const worktree = worktreeAround(state.sessions, project, path);
   return worktree === null ? {} : { within: path.slice(worktree.length).replace(/^\/+|\/+$/g, "") };
 }
 
