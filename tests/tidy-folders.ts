@@ -27,7 +27,6 @@ const wings: readonly Wing[] = [
     ),
     against: [
       ["lead", "state.ts", 8, "its handlers take the whole state"],
-      ["tables", "lead", 4, list],
       ["tables", "nodes", 2, store],
       ["tables", "branches", 2, store],
       ["tables", "outbox", 2, store],

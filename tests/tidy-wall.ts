@@ -14,7 +14,6 @@ const lists: ReadonlySet<string> = new Set([
   "bin/view/features.ts",
   "daemon/config/config.ts",
   "daemon/core/invariants.ts",
-  "daemon/core/tables/entries.ts",
   "daemon/core/dispatch.ts",
   "daemon/core/state.ts",
   "daemon/hooks/run.ts",

@@ -62,6 +62,10 @@ export interface ${name}Commands {
   ${name}_set: { readonly actor: Actor; readonly text: string; readonly retry?: Retry };
 }
 
+declare module "${posix.relative(dirname(path), fileWith("daemon/core", "export interface Commands"))}" {
+  interface Commands extends ${name}Commands {}
+}
+
 const records = new Records("all", (row: Row) => row.text, { bySession: sets(({ session }) => session) });
 
 export type Table = ReturnType<typeof records.empty>;
@@ -142,12 +146,6 @@ const lists = {
     line: (name: string) => `...${name}Requests,`,
     names: (name: string) => `${name}Requests`,
     of: "wire",
-  },
-  commands: {
-    ...listIn("daemon/core", "  extends SessionCommands,"),
-    line: (name: string) => `${name}Commands,`,
-    names: (name: string) => `type ${name}Commands`,
-    of: "table",
   },
   state: {
     ...listIn("daemon/core", "const tables = {"),
@@ -261,7 +259,7 @@ describe("a slice with a hole does not compile: the compiler names", () => {
     scratch.add("mute", { of: "wire", from: "    reply: reply<OkReply>(),\n", to: "" });
     scratch.add("idle", { of: "handlers", from: "  idle_set: forward", to: "  idle_begin: forward" });
     scratch.add("lost", { notIn: ["handlers"] });
-    scratch.add("nameless", { notIn: ["commands"] });
+    scratch.add("nameless", { of: "table", from: "interface Commands extends namelessCommands {}", to: "" });
     scratch.add("hollow", { of: "rules", from: "hollow_set: lasting(set)", to: "" });
     scratch.add("vague", { of: "rules", from: "lasting(set)", to: "{ apply: set }" });
     scratch.add("unruly", { notIn: ["slices"] });
@@ -278,7 +276,7 @@ describe("a slice with a hole does not compile: the compiler names", () => {
     ["a handler of another name", /^daemon\/lead\/idle\/requests\.ts.*'idle_begin' does not exist/m],
     ["a handler that no list has", /^daemon\/requests\/handlers\.ts.*'lost_set' is missing/m],
     ["a target of query without rows", /^daemon\/requests\/query\.ts.*'ghosts' is missing/m],
-    ["a command that no list has", /^daemon\/core\/lead\/nameless\/rules\.ts.*"nameless_set".*Commands/m],
+    ["a command that is not declared", /^daemon\/core\/lead\/nameless\/rules\.ts.*"nameless_set".*Commands/m],
     ["a command without a handler", /^daemon\/core\/lead\/hollow\/rules\.ts.*'hollow_set' is missing/m],
     ["a command without durability", /^daemon\/core\/lead\/vague\/rules\.ts.*\n.*: durable, frees/m],
     ["rules that no list has", /^daemon\/core\/\w+\.ts.*'unruly_set' is missing/m],

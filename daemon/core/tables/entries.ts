@@ -7,10 +7,6 @@ import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { BranchCommands } from "../branches/table.ts";
 import type { Actor, Origin, Retry } from "../frame/actors.ts";
-import type { DebateCommands } from "../lead/tables/debates.ts";
-import type { MergeCommands, MergeDues } from "../lead/tables/merges.ts";
-import type { CheckRecord, HealthCommands, RoleCommands, TeamCommands } from "../lead/tables/roles.ts";
-import type { SpawnCommands, SpawnDues } from "../lead/tables/spawns.ts";
 import type { NodeCommands, NodeDues, Traits } from "../nodes/commands.ts";
 import type { OutboxCommands } from "../outbox/commands.ts";
 import type { Declaration, DeclarationCommands } from "./declarations.ts";
@@ -60,7 +56,7 @@ interface Void {
   readonly seq: number;
 }
 
-/** Every command, by name. */
+/** Every command, by name. Each slice of the leading half declares its own in its table (`declare module`). */
 export interface Commands
   extends SessionCommands,
     LockCommands,
@@ -70,25 +66,18 @@ export interface Commands
     BranchCommands,
     TalkCommands,
     NoteCommands,
-    DebateCommands,
-    RoleCommands,
-    HealthCommands,
-    SpawnCommands,
-    TeamCommands,
-    MergeCommands,
     NodeCommands,
     OutboxCommands {
   daemon_started: DaemonStarted;
   reply_unheard: ReplyUnheard;
-  check_record: CheckRecord;
   stashes_noted: StashesNoted;
   elapse: Elapse;
   rules: Rules;
   void: Void;
 }
 
-/** What every timer says besides its name. */
-interface Dues extends LockDues, SessionDues, TalkDues, SpawnDues, MergeDues, NodeDues {}
+/** What every timer says besides its name. The leading half declares its own as it does its commands. */
+export interface Dues extends LockDues, SessionDues, TalkDues, NodeDues {}
 
 export type DueName = keyof Dues;
 export type DueOf<W extends DueName> = { [K in W]: { readonly what: K } & Dues[K] }[W];

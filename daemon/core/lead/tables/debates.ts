@@ -207,3 +207,7 @@ export interface DebateCommands {
   debate_enter: DebateEnter;
   debate_close: DebateClose;
 }
+
+declare module "../../tables/entries.ts" {
+  interface Commands extends DebateCommands {}
+}

@@ -111,6 +111,11 @@ export interface MergeDues {
   merge_runner_over: { readonly merge: string };
 }
 
+declare module "../../tables/entries.ts" {
+  interface Commands extends MergeCommands {}
+  interface Dues extends MergeDues {}
+}
+
 /** A merge, with the fields of its row. The number of a run is its fencing token: reports of earlier runs are refused. */
 export interface Merge extends Omit<MergeRow, "attended" | "unread"> {
   /** Its number; an earlier merge has a smaller one. */

@@ -168,6 +168,12 @@ export interface CheckRecord extends Omit<CheckResult, "by" | "at" | "seq"> {
   readonly retry?: Retry;
 }
 
+declare module "../../tables/entries.ts" {
+  interface Commands extends RoleCommands, TeamCommands, HealthCommands {
+    check_record: CheckRecord;
+  }
+}
+
 export function resultKey({
   project,
   worktree,

@@ -120,6 +120,11 @@ export interface SpawnDues {
   spawn_over: { readonly spawn: string };
 }
 
+declare module "../../tables/entries.ts" {
+  interface Commands extends SpawnCommands {}
+  interface Dues extends SpawnDues {}
+}
+
 // The states of a spawned agent.
 //
 // Invariants: `starting` is only the first state; a final state is left only by the agent's return, which its session
