@@ -26,7 +26,6 @@ const wings: readonly Wing[] = [
       "frame tables nodes branches work locks tasks messages outbox sessions lead state.ts dispatch.ts snapshot.ts apply.ts gap.ts invariants.ts",
     ),
     against: [
-      ["lead", "state.ts", 8, "its handlers take the whole state"],
       ["tables", "nodes", 2, store],
       ["tables", "branches", 2, store],
       ["tables", "outbox", 2, store],

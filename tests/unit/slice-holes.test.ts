@@ -91,7 +91,7 @@ export const ${name}Rows = {
   rules: {
     path: (name: string) => `daemon/core/lead/${name}/rules.ts`,
     text: (name: string, path: string) => `
-${importsFor(path, "daemon/core", "const lasting ", "type Handler<", "interface Rules<", "interface State extends ")}
+${importsFor(path, "daemon/core", "const lasting ", "type Handler<", "interface Rules<", "interface State extends BaseState {")}
 import { drop, put, type ${name}Commands } from "./table.ts";
 
 const set: Handler<"${name}_set", State> = (state, { actor, text }, _meta, step) => {
@@ -146,6 +146,12 @@ const lists = {
     line: (name: string) => `...${name}Requests,`,
     names: (name: string) => `${name}Requests`,
     of: "wire",
+  },
+  leadState: {
+    ...listIn("daemon/core", "interface State extends BaseState {"),
+    line: (name: string) => `readonly ${name}: TableOf<typeof ${name}Rows>;`,
+    names: (name: string) => `type ${name}Rows`,
+    of: "table",
   },
   state: {
     ...listIn("daemon/core", "const tables = {"),
@@ -263,7 +269,7 @@ describe("a slice with a hole does not compile: the compiler names", () => {
     scratch.add("hollow", { of: "rules", from: "hollow_set: lasting(set)", to: "" });
     scratch.add("vague", { of: "rules", from: "lasting(set)", to: "{ apply: set }" });
     scratch.add("unruly", { notIn: ["slices"] });
-    scratch.add("homeless", { notIn: ["state", "check"] });
+    scratch.add("homeless", { notIn: ["leadState", "state", "check"] });
     scratch.add("unkept", { of: "table", from: "  lists: {", to: "  list: {" });
     scratch.add("unchecked", { notIn: ["check"] });
     scratch.add("silent", { of: "verbs", from: 'text: { form: "<text>" }, ', to: "" });

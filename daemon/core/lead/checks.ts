@@ -5,10 +5,10 @@
  * no writer of the agent's own lineage.
  */
 
-import type { State } from "../state.ts";
 import type { DirtyFile, Handler, Rules } from "../tables/base-state.ts";
 import { type Commands, lasting } from "../tables/entries.ts";
 import { actorRow, type Lineage, sameLineage } from "../tables/naming.ts";
+import type { State } from "./state.ts";
 import { addResult, type CheckResult, resultKey } from "./tables/roles.ts";
 
 /** The state of a worktree, as far as two of them can be compared. */

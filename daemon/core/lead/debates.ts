@@ -24,7 +24,6 @@ import { contextAt, endItem, setItem, verdictKey } from "../messages/context.ts"
 import { everyoneIn, recipientOf } from "../messages/inbox.ts";
 import { postNotice } from "../messages/send.ts";
 import { isPerson } from "../nodes/people.ts";
-import type { State } from "../state.ts";
 import type { Handler, Rules } from "../tables/base-state.ts";
 import { itemKey } from "../tables/context.ts";
 import { lasting, type Step } from "../tables/entries.ts";
@@ -32,6 +31,7 @@ import { inboxKey } from "../tables/messages.ts";
 import { actorRow, isAlive, noSession, projectOf, speakerRow } from "../tables/naming.ts";
 import { allAt, type Session, sessionsOf } from "../tables/sessions.ts";
 import type { Task } from "../tables/tasks.ts";
+import type { State } from "./state.ts";
 import {
   addDebate,
   type Debate,

@@ -4,13 +4,13 @@ import { declarationExample } from "../../../protocol/codes.ts";
 import type { Role } from "../../../protocol/lead/roles.ts";
 import { quote } from "../../../protocol/text.ts";
 import { isSame } from "../frame/records.ts";
-import type { State } from "../state.ts";
 import type { Rules } from "../tables/base-state.ts";
 import type { Declaration, DeclaredFile } from "../tables/declarations.ts";
 import type { Whose } from "../tables/messages.ts";
 import { isShortId } from "../tables/naming.ts";
 import { kindsIn } from "../tables/role-words.ts";
 import { compared } from "../work/declared-ends.ts";
+import type { State } from "./state.ts";
 
 const copied = new Set(Object.values(declarationExample).map(plain));
 

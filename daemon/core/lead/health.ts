@@ -10,7 +10,6 @@ import { refuse } from "../../../protocol/codes.ts";
 import type { HealthState, WaitsOn } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { releaseTurn } from "../locks/release.ts";
-import type { State } from "../state.ts";
 import type { Handler, Rules } from "../tables/base-state.ts";
 import { lastingAndFreeing } from "../tables/entries.ts";
 import { rowsOfSession } from "../tables/locks.ts";
@@ -19,6 +18,7 @@ import { actorRow, pathOf } from "../tables/naming.ts";
 import { claimerOf } from "../tables/tasks.ts";
 import { claimsOf, giveBack } from "../tasks/leave.ts";
 import { isLead, leadsOf as projectLeads } from "./roles.ts";
+import type { State } from "./state.ts";
 import type { HealthCommands } from "./tables/roles.ts";
 import { spawnAt } from "./tables/spawns.ts";
 

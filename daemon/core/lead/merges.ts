@@ -17,7 +17,6 @@ import { letterAt } from "../messages/inbox.ts";
 import { postNotice } from "../messages/send.ts";
 import { nodeOf } from "../nodes/shared-ids.ts";
 import { publishOnce, sharedActorOf } from "../outbox/publish.ts";
-import type { State } from "../state.ts";
 import { type Handler, type TimedRules, timer } from "../tables/base-state.ts";
 import { freeing, lasting, lastingAndFreeing, type NodePart, passing, type Step } from "../tables/entries.ts";
 import { actorRow, isAlive, noSession } from "../tables/naming.ts";
@@ -25,6 +24,7 @@ import { returnAll } from "../tasks/leave.ts";
 import { bytesOf } from "./debates.ts";
 import { leadsOf } from "./health.ts";
 import { leadsOf as leadsIn } from "./roles.ts";
+import type { State } from "./state.ts";
 import {
   addMerge,
   baseKey,

@@ -24,7 +24,6 @@ import { recipientOf } from "../messages/inbox.ts";
 import type { RoleTaken, Traits } from "../nodes/commands.ts";
 import { publishOnce } from "../outbox/publish.ts";
 import { hasAgent } from "../sessions/begin.ts";
-import type { State } from "../state.ts";
 import type { Handler, Rules } from "../tables/base-state.ts";
 import type { Declaration } from "../tables/declarations.ts";
 import { lasting, type Points, type RiskyTask, type Step } from "../tables/entries.ts";
@@ -36,6 +35,7 @@ import { deleteAt, sessionsOf, setAt } from "../tables/sessions.ts";
 import { claimerOf, type Task } from "../tables/tasks.ts";
 import { heldRefusal, riskOf } from "../tasks/replies.ts";
 import { roleNamed } from "./declarations.ts";
+import type { State } from "./state.ts";
 import type { GivenRole, RoleCommands } from "./tables/roles.ts";
 
 /** A role, and who gave it. */

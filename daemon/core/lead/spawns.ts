@@ -12,7 +12,6 @@ import type { SpawnRow, SpawnState } from "../../../protocol/lead/spawn.ts";
 import { type Limits, limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../frame/actors.ts";
 import { sessionBegin } from "../sessions/begin.ts";
-import type { State } from "../state.ts";
 import { type Handler, type Meta, type Session, type TimedRules, timer } from "../tables/base-state.ts";
 import { lasting, lastingAndFreeing, lastingAndFreeingIf, passing, type Step } from "../tables/entries.ts";
 import { actorRow, isAlive, noSession, projectOf } from "../tables/naming.ts";
@@ -22,6 +21,7 @@ import { activate, mayBegin } from "../tasks/claim.ts";
 import { blockedBy, findTask, isTask } from "../tasks/replies.ts";
 import { roleNamed } from "./declarations.ts";
 import { giveRole, isLead, mayRunAs } from "./roles.ts";
+import type { State } from "./state.ts";
 import {
   addSpawn,
   isFinal,

@@ -10,12 +10,12 @@ import type { NativeTask, TaskChange } from "../../../hooks/seam/teams.ts";
 import type { TaskBrief, TeamFinding, TeamProblem } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { hasAgent } from "../sessions/begin.ts";
-import type { State } from "../state.ts";
 import type { Handler, Rules, Session } from "../tables/base-state.ts";
 import { passing } from "../tables/entries.ts";
 import { tellLater } from "../tables/notices.ts";
 import { allAt, deleteAt, replaceAt, setAt } from "../tables/sessions.ts";
 import { compareAgain } from "../work/declared-ends.ts";
+import type { State } from "./state.ts";
 import type { Member, TeamCommands, Teammate } from "./tables/roles.ts";
 
 /** Whether a `teammate_named` with this would change anything. */
