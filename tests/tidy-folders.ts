@@ -32,8 +32,6 @@ const wings: readonly Wing[] = [
       ["nodes", "sessions", 5, store],
       ["nodes", "messages", 3, store],
       ["nodes", "tasks", 1, store],
-      ["locks", "sessions", 2, "a request begins a session, or finds no room"],
-      ["tasks", "sessions", 2, "a request begins a session, or finds no room"],
     ],
   },
   {

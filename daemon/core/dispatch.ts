@@ -47,7 +47,7 @@ import { nodeRules } from "./nodes/rules.ts";
 import { forgetStarts } from "./nodes/starts.ts";
 import { isShared } from "./nodes/table.ts";
 import { outboxRules } from "./outbox/rules.ts";
-import { agentBegin, sessionBegin } from "./sessions/begin.ts";
+import { agentBegin, sessionActs, sessionBegin } from "./sessions/begin.ts";
 import {
   sessionDues,
   sessionEnd,
@@ -57,6 +57,7 @@ import {
   sessionTimers,
 } from "./sessions/end.ts";
 import { sessionRename } from "./sessions/names.ts";
+import { noRoom } from "./sessions/room.ts";
 import {
   type BaseState,
   type ContextItem,
@@ -262,6 +263,7 @@ const sessionRules: TimedRules<SessionCommands, SessionDues> = {
   },
   timers: sessionTimers,
   dues: sessionDues,
+  points: { sessionActs, roomForSession: state => noRoom(state, null) },
 };
 
 // The rules of tasks: see `core/rules.ts`.

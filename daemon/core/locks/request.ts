@@ -2,13 +2,13 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { type FileRef, type Origin, sameActor } from "../frame/actors.ts";
-import { ensureSession } from "../sessions/begin.ts";
-import { noRoom } from "../sessions/room.ts";
 import {
   type BaseState,
   conflict,
+  ensureSession,
   type Handler,
   type Meta,
+  noRoomForSession,
   type Session,
   type Token,
   type Waiter,
@@ -125,7 +125,7 @@ function mayAsk(state: BaseState, request: LockRequest): Refusal | null {
   if (ended !== undefined && ended.at + state.limits.endedMs > state.t) {
     return refuse("session_ended", `session ${session} has ended; register it again before it locks`);
   }
-  return noRoom(state, null) ?? mayHold(state, request);
+  return noRoomForSession(state) ?? mayHold(state, request);
 }
 
 /** `mayAsk` for an actor of a live session. */

@@ -14,8 +14,8 @@ import { movedTo } from "../locks/inherit.ts";
 import { holdsOf } from "../locks/release.ts";
 import { moveInbox } from "../messages/inbox.ts";
 import type { BaseState, Handler, Meta, Session, Sessions } from "../tables/base-state.ts";
-import type { Reply, Step } from "../tables/entries.ts";
-import { type LockRequest, rowsOfSession } from "../tables/locks.ts";
+import type { ActsFor, Reply, Step } from "../tables/entries.ts";
+import { rowsOfSession } from "../tables/locks.ts";
 import { isShortId, keepNames, shortId } from "../tables/naming.ts";
 import { moveNotes } from "../tables/notices.ts";
 import {
@@ -170,12 +170,7 @@ function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Me
 }
 
 /** Begins a session without anchor for a lock or a claim whose session id is not registered. */
-export function ensureSession(
-  state: BaseState,
-  request: Pick<LockRequest, "actor" | "project" | "cwd" | "wallMs">,
-  meta: Meta,
-  step: Step,
-): void {
+export function sessionActs(state: BaseState, request: ActsFor, meta: Meta, step: Step): void {
   const session = state.sessions.live.get(request.actor.session);
   if (session !== undefined) {
     livesOn(state, session, step);

@@ -1,6 +1,6 @@
 /** The tables of the base, and the state of them before the first entry. Invariants: those that `check` tests. */
 
-import { refuse } from "../../../protocol/codes.ts";
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import { type Branches, branchRecords } from "../branches/table.ts";
 import { type Actor, type Bound, type FileRef, type Origin, originKey, type Retry } from "../frame/actors.ts";
@@ -10,18 +10,20 @@ import { isShared, type NodeLeases, noLeases } from "../nodes/table.ts";
 import { noOutbox, type Outbox } from "../outbox/table.ts";
 import { type ContextTable, noContext } from "./context.ts";
 import { type Declarations, noDeclarations } from "./declarations.ts";
-import type {
-  Command,
-  CommandOf,
-  CommandType,
-  Due,
-  DueName,
-  DueOf,
-  Durability,
-  EventCursor,
-  Points,
-  Reply,
-  Step,
+import {
+  type ActsFor,
+  type Command,
+  type CommandOf,
+  type CommandType,
+  type Due,
+  type DueName,
+  type DueOf,
+  type Durability,
+  type EventCursor,
+  type Points,
+  type Reply,
+  ruleAt,
+  type Step,
 } from "./entries.ts";
 import { type ActorLocks, type ActorTable, actorTable, type LockKind, OtherWords } from "./locks.ts";
 import { type Freezes, type Messages, type Notes, noFreezes, noMessages, noNotes } from "./messages.ts";
@@ -476,4 +478,16 @@ export const replyRows = {
 export function* checkReplies({ replies, replyChars }: BaseState): Generator<string> {
   const chars = [...replies.values()].reduce((sum, kept) => sum + kept.chars, 0);
   if (chars !== replyChars) yield `kept replies have ${chars} characters, not ${replyChars}`;
+}
+
+// What locks and claims need of the rules of sessions, which stand above them.
+
+/** Begins a session without a process for a lock or a claim whose session is not registered. */
+export function ensureSession(state: BaseState, by: ActsFor, meta: Meta, step: Step): void {
+  for (const { sessionActs } of state.points) sessionActs?.(state, by, meta, step);
+}
+
+/** Returns why one more session without a process cannot begin, or null. */
+export function noRoomForSession(state: BaseState): Refusal | null {
+  return ruleAt(state.points, "roomForSession")?.(state) ?? null;
 }

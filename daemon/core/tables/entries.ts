@@ -176,6 +176,9 @@ export interface NodePart<S> {
   take(state: S, node: string, value: JsonValue, step: Step): void;
 }
 
+/** Whose lock or claim a request is for, and where a session of that id begins if it is not registered. */
+export type ActsFor = Pick<LockRequest, "actor" | "project" | "cwd" | "wallMs">;
+
 export interface Points<S> {
   /** A daemon of this node has started anew: its earlier connections are gone. */
   daemonStarts?(state: S, node: string, step: Step): void;
@@ -185,6 +188,8 @@ export interface Points<S> {
   agentBegins?(state: S, session: Session): void;
   /** An agent within a session ends: its inbox, freezes and declarations have. `isStopped`: another agent stopped it. */
   agentEnds?(state: S, session: string, agent: string, isStopped: boolean): void;
+  /** A session gets a lock or a claim: one that is not registered begins, without a process. */
+  sessionActs?(state: S, by: ActsFor, meta: Pick<Entry, "seq" | "origin">, step: Step): void;
   /** A session began, ended in one of its terminals, got another name, branch or project, or was lost or found. */
   sessionChanges?(state: S, session: Session, step: Step): void;
   /** What `traitsOf` says of an actor may be something else now. Null: the session's main agent. */
@@ -219,6 +224,8 @@ export interface Points<S> {
 
   // Of the slices that have a rule at one of these points the first one answers.
 
+  /** Returns why one more session without a process cannot begin, or null. */
+  roomForSession?(state: S): Refusal | null;
   /** Returns the risks of the tasks that the actor takes; without an answer it takes all. */
   takes?(state: S, by: Actor): Taking;
   /** Returns why the actor may not take the task by its risk, or null. */

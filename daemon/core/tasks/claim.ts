@@ -9,9 +9,13 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { isGrave } from "../../../protocol/names.ts";
 import type { DependencyRow } from "../../../protocol/schemas/task.ts";
 import { type Actor, sameActor } from "../frame/actors.ts";
-import { ensureSession } from "../sessions/begin.ts";
-import { noRoom } from "../sessions/room.ts";
-import type { BaseState, Handler, Meta } from "../tables/base-state.ts";
+import {
+  type BaseState,
+  ensureSession,
+  type Handler,
+  type Meta,
+  noRoomForSession,
+} from "../tables/base-state.ts";
 import type { Step } from "../tables/entries.ts";
 import { speakerRow } from "../tables/naming.ts";
 import type { TaskClaim } from "../tables/tasks.ts";
@@ -151,7 +155,7 @@ export function mayClaim(state: BaseState, { session, incarnation }: Actor): Ref
   const isPart = known?.incarnations.some(i => i.ordinal === incarnation) ?? incarnation === 0;
   if (isOver || !isPart)
     return refuse("session_ended", `session ${session} has ended; register it again before it claims tasks`);
-  const full = known === undefined ? noRoom(state, null) : null;
+  const full = known === undefined ? noRoomForSession(state) : null;
   if (full !== null) return full;
   if ((state.tasks.claims.get(session)?.size ?? 0) < limits.claimsPerSessionMax) return null;
   const error = `a session may work on ${limits.claimsPerSessionMax} tasks at once; finish or release some`;
