@@ -7,7 +7,6 @@ import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import { type Answer, nothing, withContext } from "./answers/answer.ts";
 import { agentStartAnswer, promptAnswer, startAnswer } from "./answers/first-context.ts";
 import { readSoFar, withInbox } from "./answers/inbox.ts";
-import { newsText } from "./answers/slices.ts";
 import type { Actor, Event } from "./event.ts";
 import {
   answerAround,
@@ -22,7 +21,7 @@ import {
   turnOver,
   waitingEvent,
 } from "./plan-parts.ts";
-import { before } from "./slices.ts";
+import { before, newsText } from "./slices.ts";
 
 /** What a session of a client is told whose events do not name the subagent that acts. */
 const sharedLocks =

@@ -7,9 +7,9 @@ import { frame, quote } from "../../../protocol/text.ts";
 import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
 import type { Actor, Event } from "../event.ts";
 import type { Plan } from "../plan-parts.ts";
+import { newsText, noteHeadings, noteLines, notesOfPeople } from "../slices.ts";
 import { alsoTellPerson, nothing, outcomeOf, type Reader, readerOf, withContext } from "./answer.ts";
 import type { NoteLine } from "./notes.ts";
-import { newsText, noteHeadings, noteLines, notesOfPeople } from "./slices.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
 
