@@ -1,14 +1,9 @@
 /** The wire's events, but for `lagged` and `bookmark`, which a subscription makes for itself (`daemon/server/events.ts`). */
 
 import type { GuardEvent } from "./guard.ts";
-import type { CheckEvent } from "./lead/check.ts";
-import type { DebateEvent } from "./lead/debate.ts";
-import type { MergeEvent } from "./lead/merge.ts";
-import type { RoleEvent } from "./lead/role-set.ts";
-import type { SpawnEvent } from "./lead/spawn.ts";
-import type { HealthEvent } from "./lead/team.ts";
 import type { ContextEvent } from "./schemas/context.ts";
 import type { DeclarationEvent } from "./schemas/declaration.ts";
+import type { LeadEvent } from "./schemas/leading.ts";
 import type { LockEvent } from "./schemas/lock.ts";
 import type { FreezeEvent, MessageEvent } from "./schemas/message.ts";
 import type { RestoreEvent } from "./schemas/rescue.ts";
@@ -31,16 +26,11 @@ export type KiteEvent =
   | ContextEvent
   | MessageEvent
   | FreezeEvent
-  | DebateEvent
-  | RoleEvent
-  | CheckEvent
-  | SpawnEvent
-  | MergeEvent
+  | LeadEvent
   | RestoreEvent
   | StoreEvent
   | ElsewhereEvent
-  | SameFileEvent
-  | HealthEvent;
+  | SameFileEvent;
 
 export type EventName = KiteEvent["event"];
 

@@ -2,15 +2,11 @@
 
 import type { z } from "zod";
 import type { Refusal } from "../codes.ts";
-import { checkRequests } from "../lead/check.ts";
-import { debateRequests } from "../lead/debate.ts";
-import { mergeRequests } from "../lead/merge.ts";
-import { releaseRequests, roleRequests } from "../lead/role-set.ts";
-import { spawnRequests } from "../lead/spawn.ts";
 import { contextRequests } from "./context.ts";
 import { daemonRequests } from "./daemon.ts";
 import { declarationRequests } from "./declaration.ts";
 import { hookRequests } from "./hook.ts";
+import { leadRequests } from "./leading.ts";
 import { lockRequests } from "./lock.ts";
 import { messageRequests } from "./message.ts";
 import { overviewRequests } from "./overview.ts";
@@ -35,12 +31,7 @@ export const requests = {
   ...overviewRequests,
   ...rescueRequests,
   ...storeRequests,
-  ...roleRequests,
-  ...releaseRequests,
-  ...debateRequests,
-  ...checkRequests,
-  ...spawnRequests,
-  ...mergeRequests,
+  ...leadRequests,
 };
 
 export type Requests = typeof requests;
