@@ -5,7 +5,8 @@ import { closeSync, constants, fstatSync, openSync, readSync, writeFileSync } fr
 import { hostname, release, type, userInfo } from "node:os";
 import { basename, resolve } from "node:path";
 import * as z from "zod";
-import { loadConfig, settings } from "../../daemon/config/config.ts";
+import { loadConfig } from "../../daemon/config/config.ts";
+import { settings } from "../../daemon/config/settings.ts";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";

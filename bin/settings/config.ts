@@ -1,13 +1,8 @@
 import { mkdirSync } from "node:fs";
 import type { Command } from "commander";
-import {
-  type Config,
-  type ConfigKey,
-  type ConfigValues,
-  loadConfig,
-  settings as settingRows,
-} from "../../daemon/config/config.ts";
+import { type Config, type ConfigKey, type ConfigValues, loadConfig } from "../../daemon/config/config.ts";
 import { changeSeen } from "../../daemon/config/off-switch.ts";
+import { settings as settingRows } from "../../daemon/config/settings.ts";
 import { named, readText, replaceText, retried, whileLocked } from "../../hooks/install/file.ts";
 import { append, member, parseObject, remove, replace } from "../../hooks/install/json-text.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -8,24 +8,8 @@ import type { KitePaths } from "../../protocol/paths.ts";
 import { nearest } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { readSmall } from "../facts/prober.ts";
-import {
-  checkSections,
-  gateSettings,
-  healthSettings,
-  spawnSettings,
-  teamSettings,
-} from "../lead/settings.ts";
-import {
-  ignoreSettings,
-  lockSettings,
-  modeSettings,
-  nameSections,
-  notifySettings,
-  rescueSettings,
-  type Setting,
-  storeSettings,
-  titleSettings,
-} from "./base-settings.ts";
+import type { Setting } from "./base-settings.ts";
+import { sections, settings } from "./settings.ts";
 
 // Reads files that hold one JSON object. A file with a problem counts as missing; a sentence names each problem.
 
@@ -62,24 +46,6 @@ export function objectIn(text: string, path: string, problems: string[]): Map<st
   }
   return new Map();
 }
-
-// The list of the features' settings, in the order in which people see them, and of the sections of a project's file.
-
-export const settings = {
-  ...modeSettings,
-  ...lockSettings,
-  ...gateSettings,
-  ...spawnSettings,
-  ...teamSettings,
-  ...healthSettings,
-  ...notifySettings,
-  ...titleSettings,
-  ...ignoreSettings,
-  ...rescueSettings,
-  ...storeSettings,
-};
-
-const sections = { ...checkSections, ...nameSections };
 
 type Settings = typeof settings;
 type Sections = typeof sections;

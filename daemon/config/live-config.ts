@@ -9,9 +9,9 @@ import {
   envValues,
   type Found,
   objectIn,
-  settings,
   userConfig,
 } from "./config.ts";
+import { settings } from "./settings.ts";
 
 export interface LiveConfigOptions {
   /** The user's file. */
