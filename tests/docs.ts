@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { settings } from "../daemon/config/config.ts";
+import { settings } from "../daemon/config/settings.ts";
 import { requests } from "../protocol/schemas/requests.ts";
 import { baseShape, idSchema, pathSchema } from "../protocol/schemas/session.ts";
 
