@@ -12,6 +12,18 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  */
 export async function bundleInto(outdir, options = {}) {
   const { build } = await import("esbuild");
+  const reading = readLimits(build);
+  const [limits, ...built] = await Promise.all([
+    reading,
+    ...nodePrograms(formatsInto(outdir, options), reading).map(program => build(program)),
+    bundlePage(build, outdir),
+  ]);
+  copyUnbundled(outdir, limits);
+  return describe(built);
+}
+
+/** Returns what all programs on Node share, and what modules and CommonJS programs have besides. */
+function formatsInto(outdir, options) {
   const common = {
     absWorkingDir: root,
     bundle: true,
@@ -31,26 +43,29 @@ export async function bundleInto(outdir, options = {}) {
   const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
   // Node starts a CommonJS program faster than a module.
   const cjs = { ...common, format: "cjs", outExtension: { ".js": ".cjs" } };
-  const reading = readLimits(build);
-  const [limits, ...built] = await Promise.all([
-    reading,
-    build({ ...cjs, entryPoints: ["bin/kite.ts"], plugins: [builtApart, ...common.plugins] }),
-    build({
+  return { common, esm, cjs };
+}
+
+/** Returns esbuild's options for each program that runs on Node. `reading` resolves to the protocol's bounds. */
+function nodePrograms({ common, esm, cjs }, reading) {
+  return [
+    { ...cjs, entryPoints: ["bin/kite.ts"], plugins: [builtApart, ...common.plugins] },
+    {
       ...esm,
       splitting: true,
       entryPoints: ["bin/any-command.ts"],
       plugins: [builtApart, storeApart, commanderApart, ...common.plugins],
-    }),
-    build({ ...esm, entryPoints: ["bin/daemon.ts"], plugins: [storeApart, ...common.plugins] }),
-    build({
+    },
+    { ...esm, entryPoints: ["bin/daemon.ts"], plugins: [storeApart, ...common.plugins] },
+    {
       ...esm,
       entryPoints: ["daemon/journal/postgres/postgres-journal.ts"],
       plugins: [clientAlone, ...common.plugins],
       // Its errors say their names themselves.
       minify: true,
       keepNames: false,
-    }),
-    build({
+    },
+    {
       ...cjs,
       entryPoints: ["bin/frequent/*.ts"],
       entryNames: "frequent-[name]",
@@ -61,19 +76,21 @@ export async function bundleInto(outdir, options = {}) {
       // Nothing logs the stack of a frequent command: names would only make it larger.
       minify: true,
       keepNames: false,
-    }),
-    build({ ...cjs, entryPoints: ["commander"], minify: true, keepNames: false }),
-    build({ ...cjs, minify: true, entryPoints: ["hooks/client/hook.ts"] }),
+    },
+    { ...cjs, entryPoints: ["commander"], minify: true, keepNames: false },
+    { ...cjs, minify: true, entryPoints: ["hooks/client/hook.ts"] },
     // People find it among their client's own files, so it stays readable.
-    build({
+    {
       ...esm,
       banner: {},
       entryPoints: ["hooks/opencode/plugin/plugin.ts"],
       entryNames: "opencode-[name]",
-    }),
-    bundlePage(build, outdir),
-  ]);
-  // Files that need no bundling.
+    },
+  ];
+}
+
+/** Copies the files that need no bundling. */
+function copyUnbundled(outdir, limits) {
   for (const name of readdirSync(join(root, "hooks/client"))) {
     if (!name.endsWith(".pl")) continue;
     const text = readFileSync(join(root, "hooks/client", name), "utf8");
@@ -82,7 +99,6 @@ export async function bundleInto(outdir, options = {}) {
   const man = join(root, "bin/man");
   for (const name of readdirSync(man).filter(one => one.endsWith(".md")))
     copyFileSync(join(man, name), join(outdir, name));
-  return describe(built);
 }
 
 /**
