@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Command } from "commander";
+import type { KiteClient } from "../../client/client.ts";
 import { ensureDaemon, stopDaemon } from "../../client/launch.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -228,7 +229,7 @@ const beatMs = 900;
 /** The files that the demo's sessions edit. */
 const demoFiles = ["cart.ts", "price.ts"] as const;
 
-const names = ["ada", "ben", "cleo", "dan"] as const;
+type DemoFile = (typeof demoFiles)[number];
 
 /** What the play needs of the one who shows it. */
 interface Show {
@@ -247,90 +248,127 @@ interface Show {
  * uses, one is killed and its lock is granted to a waiter, and one would stash the work of all. A caption comes before what
  * it tells of, and all that happens then is on the screen before the next caption.
  */
-async function play(stage: Stage, { caption, tell, queued, heard }: Show): Promise<Played> {
-  const [ada, ben, cleo, dan] = names.map(name => new DemoSession(stage, name)) as [
-    DemoSession,
-    DemoSession,
-    DemoSession,
-    DemoSession,
-  ];
-  const all = [ada, ben, cleo, dan];
-  const acts: Promise<Act>[] = [];
-  const edit = (who: DemoSession, file: (typeof demoFiles)[number]): Promise<Act> => {
-    const act = who.edit(file);
-    acts.push(act);
-    return act;
-  };
-  /** The edit waits for another session: it is in the queue when this resolves, or was answered at once. */
-  const editBehind = async (who: DemoSession, file: (typeof demoFiles)[number]): Promise<Promise<Act>[]> => {
-    const act = edit(who, file);
-    await Promise.race([queued(who.name), act]);
-    return [act];
-  };
-  const step = async (text: string, work: () => Promise<unknown>): Promise<void> => {
-    caption(text);
-    await pause(beatMs);
-    await work();
-    await heard();
-  };
+async function play(stage: Stage, show: Show): Promise<Played> {
+  const cast = castOf(stage);
+  const scene = new Scene(show);
+  const all = Object.values(cast);
   try {
-    await step("Four sessions begin a turn in one checkout: ada, ben, cleo and dan.", async () => {
+    await scene.step("Four sessions begin a turn in one checkout: ada, ben, cleo and dan.", async () => {
       await Promise.all(all.map(session => session.begin()));
       await Promise.all(all.map(session => session.prompt()));
     });
-
-    await step("ada edits cart.ts.", () => edit(ada, "cart.ts"));
-    let waiting: readonly Promise<Act>[] = [];
-    await step("ben wants to edit it, too. His edit waits while ada's turn lasts.", async () => {
-      waiting = await editBehind(ben, "cart.ts");
+    await playTurnEnd(scene, cast);
+    await playYield(scene, cast);
+    await playKill(scene, cast);
+    const stash = await playStash(scene, cast, show);
+    const others = [cast.ada, cast.cleo, cast.dan];
+    await scene.step("The others end.", async () => {
+      await Promise.all(others.map(session => session.stop()));
+      await Promise.all(others.map(session => session.end()));
     });
-    await step("ada edits cart.ts once more.", () => edit(ada, "cart.ts"));
-    await step("ada's turn ends.", async () => {
-      await ada.stop();
-      await Promise.all(waiting);
-    });
-
-    await step("cleo edits price.ts, and goes on with other work in the same turn.", () =>
-      edit(cleo, "price.ts"),
-    );
-    const left = `${demoYieldMs / 1000} s after cleo's last edit of it`;
-    await step(`dan wants to edit it. Kite lets him, in the middle of cleo's turn, ${left}.`, () =>
-      edit(dan, "price.ts"),
-    );
-
-    await step("ben edits cart.ts again, and ada waits for it.", async () => {
-      await edit(ben, "cart.ts");
-      await ada.prompt();
-      waiting = await editBehind(ada, "cart.ts");
-    });
-    await step("Somebody kills ben's process in the middle of his turn.", async () => {
-      await ben.kill();
-      await Promise.all(waiting);
-    });
-
-    let stash: Stash = { who: cleo.name, allowed: true };
-    await step(
-      "cleo wants to put her work aside: git stash, in the checkout that all four share.",
-      async () => {
-        stash = await cleo.stash();
-        tell(
-          stash.allowed
-            ? "stashed   everything in the checkout, by cleo"
-            : "denied    git stash of cleo: others have uncommitted work there",
-        );
-      },
-    );
-
-    await step("The others end.", async () => {
-      await Promise.all([ada, cleo, dan].map(session => session.stop()));
-      await Promise.all([ada, cleo, dan].map(session => session.end()));
-    });
-    return { acts: await Promise.all(acts), stash };
+    return { acts: await Promise.all(scene.acts), stash };
   } finally {
     await Promise.all(all.map(session => session.kill()));
     // A play that failed says why; the edits that were under way then have nothing to add.
-    await Promise.allSettled(acts);
+    await Promise.allSettled(scene.acts);
   }
+}
+
+type Cast = Readonly<Record<"ada" | "ben" | "cleo" | "dan", DemoSession>>;
+
+function castOf(stage: Stage): Cast {
+  return {
+    ada: new DemoSession(stage, "ada"),
+    ben: new DemoSession(stage, "ben"),
+    cleo: new DemoSession(stage, "cleo"),
+    dan: new DemoSession(stage, "dan"),
+  };
+}
+
+/** Steps with their captions, and the edits that were begun in them. */
+class Scene {
+  readonly acts: Promise<Act>[] = [];
+  readonly #show: Show;
+
+  constructor(show: Show) {
+    this.#show = show;
+  }
+
+  async step(text: string, work: () => Promise<unknown>): Promise<void> {
+    this.#show.caption(text);
+    await pause(beatMs);
+    await work();
+    await this.#show.heard();
+  }
+
+  edit(who: DemoSession, file: DemoFile): Promise<Act> {
+    const act = who.edit(file);
+    this.acts.push(act);
+    return act;
+  }
+
+  /** Begins an edit that waits for another session: it is in the queue when this resolves, or was answered at once. */
+  async editBehind(who: DemoSession, file: DemoFile): Promise<readonly Promise<Act>[]> {
+    const act = this.edit(who, file);
+    await Promise.race([this.#show.queued(who.name), act]);
+    return [act];
+  }
+}
+
+/** An edit waits until the holder's turn ends. */
+async function playTurnEnd(scene: Scene, { ada, ben }: Cast): Promise<void> {
+  await scene.step("ada edits cart.ts.", () => scene.edit(ada, "cart.ts"));
+  let waiting: readonly Promise<Act>[] = [];
+  await scene.step("ben wants to edit it, too. His edit waits while ada's turn lasts.", async () => {
+    waiting = await scene.editBehind(ben, "cart.ts");
+  });
+  await scene.step("ada edits cart.ts once more.", () => scene.edit(ada, "cart.ts"));
+  await scene.step("ada's turn ends.", async () => {
+    await ada.stop();
+    await Promise.all(waiting);
+  });
+}
+
+/** An edit gets a lock that its holder no longer uses. */
+async function playYield(scene: Scene, { cleo, dan }: Cast): Promise<void> {
+  await scene.step("cleo edits price.ts, and goes on with other work in the same turn.", () =>
+    scene.edit(cleo, "price.ts"),
+  );
+  const left = `${demoYieldMs / 1000} s after cleo's last edit of it`;
+  await scene.step(`dan wants to edit it. Kite lets him, in the middle of cleo's turn, ${left}.`, () =>
+    scene.edit(dan, "price.ts"),
+  );
+}
+
+/** An edit gets the lock of a session whose process was killed. */
+async function playKill(scene: Scene, { ada, ben }: Cast): Promise<void> {
+  let waiting: readonly Promise<Act>[] = [];
+  await scene.step("ben edits cart.ts again, and ada waits for it.", async () => {
+    await scene.edit(ben, "cart.ts");
+    await ada.prompt();
+    waiting = await scene.editBehind(ada, "cart.ts");
+  });
+  await scene.step("Somebody kills ben's process in the middle of his turn.", async () => {
+    await ben.kill();
+    await Promise.all(waiting);
+  });
+}
+
+/** A `git stash` would take the work of all. */
+async function playStash(scene: Scene, { cleo }: Cast, { tell }: Show): Promise<Stash> {
+  let stash: Stash = { who: cleo.name, allowed: true };
+  await scene.step(
+    "cleo wants to put her work aside: git stash, in the checkout that all four share.",
+    async () => {
+      stash = await cleo.stash();
+      tell(
+        stash.allowed
+          ? "stashed   everything in the checkout, by cleo"
+          : "denied    git stash of cleo: others have uncommitted work there",
+      );
+    },
+  );
+  return stash;
 }
 
 interface DemoFlags {
@@ -351,53 +389,16 @@ export function add(command: Command, run: Run): void {
 async function demo(world: ProcessContext, flags: DemoFlags): Promise<number> {
   const root = await mkdtemp(join(tmpdir(), "kite-demo-"));
   try {
-    const repository = join(root, "shop");
-    await mkdir(repository, { recursive: true });
-    for (const file of demoFiles) await writeFile(join(repository, file), "begin\nend\n");
-    const git = gitIn(world, root, repository);
-    await git("init", "-q");
-    await git("add", ".");
-    await git("-c", "user.name=kite", "-c", "user.email=kite@localhost", "commit", "-qm", "Begin a shop");
-    const home = join(root, "kite");
+    const stage = await stageIn(world, root);
+    const { home, repository } = stage;
     const paths = kitePaths({ KITE_HOME: home });
     const env = { PATH: world.env["PATH"], HOME: root, KITE_HOME: home, KITE_YIELD_MS: `${demoYieldMs}` };
     const { client } = await ensureDaemon({ paths, daemonProgram, env, name: "kite demo" });
     const events: EventLine[] = [];
-    const say = (lines: readonly string[]) => {
+    const show = showOf(client, events, lines => {
       if (flags.json !== true) print(world, lines);
-    };
-    let onQueued = (_who: string) => {};
-    client.onEvent(event => {
-      events.push(event);
-      const sentence = eventSentence(event, path => basename(path));
-      // The guard locks git's own index for a moment: that is no file of the scene.
-      const isGits = "paths" in event && event.paths.some(path => path.includes("/.git/"));
-      if (sentence !== null && !isGits) say([`    ${sentence}`]);
-      if (event.event !== "lock_queued") return;
-      onQueued(event.waiter.name);
     });
-    const show: Show = {
-      caption: text => say(["", text]),
-      tell: text => say([`    ${text}`]),
-      queued: who =>
-        new Promise(resolve => {
-          onQueued = name => {
-            if (name === who) resolve();
-          };
-        }),
-      // Events come before the answer to a later request.
-      heard: async () => {
-        await ask(client, "ping", {});
-      },
-    };
     await ask(client, "subscribe", { events: ["lock_granted", "lock_queued", "lock_released"] });
-    const budget = `${limits.hookWriteBudgetMs}`;
-    const stage = {
-      repository,
-      home,
-      git,
-      hook: [process.execPath, join(dist, "hook.cjs"), budget],
-    } as const;
     const played = await play(stage, show);
     const { acts } = played;
     const texts = new Map<string, string>();
@@ -406,20 +407,65 @@ async function demo(world: ProcessContext, flags: DemoFlags): Promise<number> {
     await stopDaemon(client, false);
     client.close();
     if (flags.json) printJson(world, { lines });
-    else
-      print(world, [
-        "",
-        "What happened:",
-        ...lines.map(line => `  ${line}`),
-        "",
-        "Go on with:",
-        "  kite install   connects your agents; then open two sessions in one repository",
-        "  kite watch     shows who does what",
-      ]);
+    else print(world, ending(lines));
     return 0;
   } finally {
     await rm(root, { recursive: true, force: true });
   }
+}
+
+/** Makes a repository in `root` with one commit of the demo's files. */
+async function stageIn(world: ProcessContext, root: string): Promise<Stage> {
+  const repository = join(root, "shop");
+  await mkdir(repository, { recursive: true });
+  for (const file of demoFiles) await writeFile(join(repository, file), "begin\nend\n");
+  const git = gitIn(world, root, repository);
+  await git("init", "-q");
+  await git("add", ".");
+  await git("-c", "user.name=kite", "-c", "user.email=kite@localhost", "commit", "-qm", "Begin a shop");
+  const budget = `${limits.hookWriteBudgetMs}`;
+  const hook = [process.execPath, join(dist, "hook.cjs"), budget] as const;
+  return { repository, home: join(root, "kite"), git, hook };
+}
+
+/** Collects the daemon's events in `events`, and prints with `say` what they and the play tell. */
+function showOf(client: KiteClient, events: EventLine[], say: (lines: readonly string[]) => void): Show {
+  let onQueued = (_who: string) => {};
+  client.onEvent(event => {
+    events.push(event);
+    const sentence = eventSentence(event, path => basename(path));
+    // The guard locks git's own index for a moment: that is no file of the scene.
+    const isGits = "paths" in event && event.paths.some(path => path.includes("/.git/"));
+    if (sentence !== null && !isGits) say([`    ${sentence}`]);
+    if (event.event !== "lock_queued") return;
+    onQueued(event.waiter.name);
+  });
+  return {
+    caption: text => say(["", text]),
+    tell: text => say([`    ${text}`]),
+    queued: who =>
+      new Promise(resolve => {
+        onQueued = name => {
+          if (name === who) resolve();
+        };
+      }),
+    // Events come before the answer to a later request.
+    heard: async () => {
+      await ask(client, "ping", {});
+    },
+  };
+}
+
+function ending(lines: readonly string[]): string[] {
+  return [
+    "",
+    "What happened:",
+    ...lines.map(line => `  ${line}`),
+    "",
+    "Go on with:",
+    "  kite install   connects your agents; then open two sessions in one repository",
+    "  kite watch     shows who does what",
+  ];
 }
 
 /** Runs git in the demo's repository, without the settings of whoever watches. */
