@@ -16,7 +16,6 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["Live", 87],
   ["status", 90],
   ["Drawing", 85],
-  ["uninstall", 83],
   ["answer", 83],
   ["OneTask", 81],
   ["forward", 79],

@@ -6,7 +6,7 @@ import type { Uninstalled } from "../../hooks/install/hooks-file.ts";
 import { refuseAgent } from "../context/person.ts";
 import { type ProcessContext, print, type Run } from "../context/process-context.ts";
 import { clean } from "../view/text.ts";
-import type { Place } from "./client.ts";
+import type { Disconnected, Place } from "./client.ts";
 import { clientOption, clientsNamed, disconnectAll, unnamedFor } from "./clients.ts";
 import { type PartTaken, takeShellParts } from "./shell.ts";
 
@@ -66,78 +66,91 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
   const isForAll = project === undefined && shared === undefined;
   const refused = isForAll ? await refuseAgent(world, json === true, "uninstall") : null;
   if (refused !== null) return refused;
-  const { env, paths } = world;
-  if (flags.statusline === true) {
-    const { uninstallStatusLine } = await import("../../hooks/claude-code/settings/install.ts");
-    if (all === true || shared !== undefined)
-      throw new InstallFailed(
-        "--statusline goes with --project or alone: a team's settings have none of Kite's",
-      );
-    const file =
-      project === undefined
-        ? userSettings(env)
-        : projectSettings(resolve(world.cwd, project === true ? "." : project));
-    const done = await namingFailures(() => uninstallStatusLine(paths, file));
-    print(world, [
-      json ? JSON.stringify({ statusLine: done }) : clean(`${statusLineWords[done.taken]}: ${done.file}`),
-    ]);
-    return 0;
-  }
-  const asked = shared ?? project ?? true;
-  const from: Place = {
-    scope:
-      all === true ? "all" : shared !== undefined ? "shared" : project !== undefined ? "project" : "user",
-    dir: resolve(world.cwd, asked === true ? "." : asked),
-  };
+  if (flags.statusline === true) return await takeStatusLine(world, flags);
+  const from = placeOf(world, flags);
   const named = flags.client === undefined ? null : clientsNamed(flags.client);
-  const shell: PartTaken[] = [];
-  const {
-    results,
-    tools,
-    left,
-    plugins,
-    notes = [],
-    failures,
-  } = await namingFailures(async () => {
+  const taken = await namingFailures(async () => {
     const done = await disconnectAll(world, named ?? unnamedFor(from), from, named !== null);
-    if (!isForAll || named !== null) return done;
-    try {
-      shell.push(...takeShellParts(paths));
-      return done;
-    } catch (error) {
-      if (!(error instanceof InstallFailed)) throw error;
-      return { ...done, failures: [...done.failures, error.message] };
-    }
+    return !isForAll || named !== null ? { ...done, shell: [] } : withoutShellParts(world, done);
   });
-  const count = results.length + tools.length + failures.length + left.length + shell.length + plugins.length;
-  const shown = results.map(({ file, result }) => ({ file, result }));
-  if (json)
-    print(world, [
-      JSON.stringify({
-        ...{ results: shown, tools, failures, left, plugins },
-        ...(shell.length === 0 ? {} : { shell }),
-        ...(notes.length === 0 ? {} : { notes }),
-      }),
-    ]);
-  else if (count === 0) print(world, ["nothing was installed"]);
-  else {
-    const lines = [
-      ...results.map(wordsOf),
-      ...tools.map(file => `removed Kite's tools from: ${file}`),
-      ...left.map(
-        file => `left for your team: ${file}; it does nothing here (kite uninstall --shared removes it)`,
-      ),
-      ...shell.map(({ file, result }) => `${shellWords[result]}: ${file}`),
-      ...plugins.map(folder => `removed the plugin in: ${folder}`),
-      ...notes,
-    ];
-    if (plugins.length > 0)
-      lines.push(
-        "if Claude Code has it installed: claude plugin uninstall kite@kite, then claude plugin marketplace remove kite",
-      );
-    // Several entries may have been in one file.
-    print(world, [...new Set(lines.map(clean))]);
-  }
+  if (json) print(world, [takenJson(taken)]);
+  // Several entries may have been in one file.
+  else print(world, [...new Set(takenLines(taken).map(clean))]);
+  const { failures } = taken;
   if (failures.length > 0) throw new InstallFailed(failures.map(clean).join("\nkite: "));
   return 0;
+}
+
+/** Takes Kite's status line out of a person's settings, or of a project's. Returns the exit code. */
+async function takeStatusLine(
+  world: ProcessContext,
+  { project, shared, all, json }: UninstallFlags,
+): Promise<number> {
+  const { uninstallStatusLine } = await import("../../hooks/claude-code/settings/install.ts");
+  if (all === true || shared !== undefined)
+    throw new InstallFailed(
+      "--statusline goes with --project or alone: a team's settings have none of Kite's",
+    );
+  const file =
+    project === undefined
+      ? userSettings(world.env)
+      : projectSettings(resolve(world.cwd, project === true ? "." : project));
+  const done = await namingFailures(() => uninstallStatusLine(world.paths, file));
+  print(world, [
+    json ? JSON.stringify({ statusLine: done }) : clean(`${statusLineWords[done.taken]}: ${done.file}`),
+  ]);
+  return 0;
+}
+
+function placeOf({ cwd }: ProcessContext, { project, shared, all }: UninstallFlags): Place {
+  const directory = shared ?? project ?? true;
+  return {
+    scope:
+      all === true ? "all" : shared !== undefined ? "shared" : project !== undefined ? "project" : "user",
+    dir: resolve(cwd, directory === true ? "." : directory),
+  };
+}
+
+/** What was taken out of the clients, and of the person's shell. */
+interface Taken extends Disconnected {
+  readonly shell: readonly PartTaken[];
+}
+
+/** Takes Kite's parts out of the person's shell, too. */
+function withoutShellParts({ paths }: ProcessContext, done: Disconnected): Taken {
+  try {
+    return { ...done, shell: takeShellParts(paths) };
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return { ...done, shell: [], failures: [...done.failures, error.message] };
+  }
+}
+
+function takenJson({ results, tools, failures, left, plugins, shell, notes = [] }: Taken): string {
+  const shown = results.map(({ file, result }) => ({ file, result }));
+  return JSON.stringify({
+    ...{ results: shown, tools, failures, left, plugins },
+    ...(shell.length === 0 ? {} : { shell }),
+    ...(notes.length === 0 ? {} : { notes }),
+  });
+}
+
+function takenLines({ results, tools, failures, left, plugins, shell, notes = [] }: Taken): string[] {
+  const count = results.length + tools.length + failures.length + left.length + shell.length + plugins.length;
+  if (count === 0) return ["nothing was installed"];
+  const lines = [
+    ...results.map(wordsOf),
+    ...tools.map(file => `removed Kite's tools from: ${file}`),
+    ...left.map(
+      file => `left for your team: ${file}; it does nothing here (kite uninstall --shared removes it)`,
+    ),
+    ...shell.map(({ file, result }) => `${shellWords[result]}: ${file}`),
+    ...plugins.map(folder => `removed the plugin in: ${folder}`),
+    ...notes,
+  ];
+  if (plugins.length > 0)
+    lines.push(
+      "if Claude Code has it installed: claude plugin uninstall kite@kite, then claude plugin marketplace remove kite",
+    );
+  return lines;
 }
