@@ -20,7 +20,6 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["OneTask", 81],
   ["forward", 79],
   ["bundleInto", 74],
-  ["trust", 72],
   ["attempt", 72],
   ["repair", 71],
   ["checkClientSettings", 70],

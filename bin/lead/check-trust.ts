@@ -342,71 +342,85 @@ export async function trust(
   flags: TrustFlags,
   around: Surroundings = {},
 ): Promise<number> {
-  const { paths } = world;
   const json = flags.json === true;
-  const path = flags.revoke === true ? resolve(world.cwd, directory) : namedDirectory(world.cwd, directory);
   const isRevoked = flags.revoke === true;
+  const path = isRevoked ? resolve(world.cwd, directory) : namedDirectory(world.cwd, directory);
   const refused = await refuseAgent(world, json, isRevoked ? "revoke" : "trust", {
     line: `kite check --trust ${isRevoked ? "--revoke " : ""}${shellArgument(path)}`,
     ...defined({ isAgent: around.isAgent }),
   });
   if (refused !== null) return refused;
   const named = await checksAt(world, path, around.find);
-  const { repository, file, checks, gates, setup, problems } = named;
-  if (isRevoked) {
-    const was = await setTrusted(paths, file, null);
-    return printDone(world, json, { ok: true, file, revoked: was }, () => [
-      `${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`,
-    ]);
-  }
+  if (isRevoked) return revoke(world, json, named);
   if (!json) showTrust(world, named);
   const programs = await programsOf(world, named);
-  if (!json) showPrograms(world, programs, named.trusted?.programs ?? new Map());
+  const trustedPrograms = named.trusted?.programs ?? new Map();
+  if (!json) showPrograms(world, programs, trustedPrograms);
   const isGone = isNothing(named) && programs.size === 0;
   // What cannot be read is not gone.
-  if (isGone && (named.trusted === null || problems.length > 0)) {
-    const error = `${file} names no checks; kite check --help shows how to name some`;
+  if (isGone && (named.trusted === null || named.problems.length > 0)) {
+    const error = `${named.file} names no checks; kite check --help shows how to name some`;
     return fail(world, json, "no_checks", error);
   }
   const isNew =
-    (named.trust !== "trusted" && named.trust !== "none") ||
-    untrustedOf(programs, named.trusted?.programs ?? new Map()).size > 0;
+    (named.trust !== "trusted" && named.trust !== "none") || untrustedOf(programs, trustedPrograms).size > 0;
   if (isNew) {
-    const ask = around.ask === undefined ? terminalQuestion() : around.ask;
-    if (flags.yes !== true && (ask === null || json)) {
-      const error = `there is no terminal to ask on; a person runs kite check --trust ${shellArgument(path)}, or passes --yes`;
-      return fail(world, json, "not_asked", error);
-    }
-    const question = isGone ? "Accept that they are gone? [y/N] " : "Trust them? [y/N] ";
-    if (flags.yes !== true && !isYes((await ask?.(question)) ?? "")) {
-      print(world, [isGone ? "Nothing was changed." : "Not trusted; nothing was changed."]);
-      return exitCodes.failed;
-    }
-    const text = {
-      hash: trustHash(named),
-      at: world.now(),
-      gates,
-      checks,
-      ...(setup === null ? {} : { setup }),
-      ...(programs.size === 0 ? {} : { programs }),
-    };
-    await setTrusted(paths, file, isGone ? null : text);
+    const unconfirmed = await confirmTrust(world, path, isGone, flags, around);
+    if (unconfirmed !== null) return unconfirmed;
+    await setTrusted(world.paths, named.file, isGone ? null : trustedNow(world, named, programs));
   }
-  return printDone(
-    world,
-    json,
-    {
-      ok: true,
-      file,
-      checks,
-      gates,
-      setup,
-      ...(programs.size === 0 ? {} : { programs: Object.fromEntries(programs) }),
-      problems,
-      was: named.trust,
-    },
-    () => [isNew ? (isGone ? accepted : trustedWords(named)) : already],
-  );
+  return printDone(world, json, trustJson(named, programs), () => [
+    isNew ? (isGone ? accepted : trustedWords(named)) : already,
+  ]);
+}
+
+async function revoke(world: ProcessContext, json: boolean, named: NamedChecks): Promise<number> {
+  const { repository, file } = named;
+  const was = await setTrusted(world.paths, file, null);
+  return printDone(world, json, { ok: true, file, revoked: was }, () => [
+    `${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`,
+  ]);
+}
+
+/** Asks the person unless --yes answers for them. Returns null if they agree, else the exit code. */
+async function confirmTrust(
+  world: ProcessContext,
+  path: string,
+  isGone: boolean,
+  flags: TrustFlags,
+  around: Surroundings,
+): Promise<number | null> {
+  if (flags.yes === true) return null;
+  const ask = around.ask === undefined ? terminalQuestion() : around.ask;
+  if (ask === null || flags.json === true) {
+    const error = `there is no terminal to ask on; a person runs kite check --trust ${shellArgument(path)}, or passes --yes`;
+    return fail(world, flags.json === true, "not_asked", error);
+  }
+  const question = isGone ? "Accept that they are gone? [y/N] " : "Trust them? [y/N] ";
+  if (isYes((await ask(question)) ?? "")) return null;
+  print(world, [isGone ? "Nothing was changed." : "Not trusted; nothing was changed."]);
+  return exitCodes.failed;
+}
+
+/** Returns what is kept of what a person trusts now. */
+function trustedNow(world: ProcessContext, named: NamedChecks, programs: Programs): TrustedText {
+  const { gates, checks, setup } = named;
+  return {
+    hash: trustHash(named),
+    at: world.now(),
+    gates,
+    checks,
+    ...(setup === null ? {} : { setup }),
+    ...(programs.size === 0 ? {} : { programs }),
+  };
+}
+
+function trustJson({ file, checks, gates, setup, problems, trust: was }: NamedChecks, programs: Programs) {
+  return {
+    ...{ ok: true as const, file, checks, gates, setup },
+    ...(programs.size === 0 ? {} : { programs: Object.fromEntries(programs) }),
+    ...{ problems, was },
+  };
 }
 
 /** Returns the programs of the repository's own git configuration, as it counts in any of its worktrees. */
