@@ -120,11 +120,12 @@ interface RepairFlags {
 /** Returns the exit code. `ask` is null without a terminal. */
 export async function repair(
   world: ProcessContext,
-  { discardAfter, json = false }: RepairFlags,
+  flags: RepairFlags,
   ask: AskPerson | null,
   who: Pick<RefuseOptions, "isAgent"> = {},
 ): Promise<number> {
   const { paths } = world;
+  const { json = false } = flags;
   const refused = (code: string, error: string) => fail(world, json, code, error);
   const stat = lstatSync(paths.journal, { throwIfNoEntry: false });
   const lost = lostStoreProblem(paths);
@@ -147,47 +148,78 @@ export async function repair(
   }
   if (acquired.is === "refused") return refused(acquired.code, acquired.error);
   try {
-    const found = inspectJournal(paths.journal);
-    if (found.damage === null) return nothingToDo(world, json, "the journal is not damaged");
-    // The daemon's own bundle has the state machine already.
-    const { salvage } = await import("../daemon.ts");
-    const remains = readRemains(paths.journal);
-    const saved = salvage(remains);
-    const copy = freeName(
-      `${paths.journal}.damaged-${new Date(world.now()).toISOString().slice(0, 19).replaceAll(":", "-")}`,
-    );
-    const until = wholeUntil(remains);
-    const line = `kite repair --discard-after ${until}`;
-    if (!json) print(world, repairLines(found.damage, saved, copy, screenOf(world)));
-    const agents = await refuseAgent(world, json, "repair", { line, ...who });
-    if (agents !== null) return agents;
-    if (discardAfter !== undefined && discardAfter !== until) {
-      const error = `the journal is whole up to entry ${until}, not ${discardAfter}, so nothing was changed; to save what it holds: ${line}`;
-      return refused("not_confirmed", error);
-    }
-    if (discardAfter === undefined && (json || ask === null || !isYes(await ask("Save this? [y/N] ")))) {
-      const note = `Nothing was changed. To save this: ${line}`;
-      if (json)
-        printJson(world, {
-          ok: false,
-          code: "not_confirmed",
-          error: note,
-          ...outcome(saved, null, found.damage),
-        });
-      else print(world, [note]);
-      return exitCodes.failed;
-    }
-    const epoch = Math.max(remains.epoch, journalBefore(paths).epoch);
-    await replaceJournal(paths.journal, copy, epoch, saved.snapshot);
-    // Both may tell of entries that a person gave up; subscribers start anew without the events.
-    for (const path of [paths.events, paths.storeMark]) rmSync(path, { force: true });
-    return printDone(world, json, { ok: true, ...outcome(saved, copy, found.damage) }, () => [
-      `Saved. The damaged journal is kept in ${copy}`,
-      "Start Kite: kite up",
-    ]);
+    return await repairStopped(world, flags, ask, who);
   } finally {
     await acquired.instance.release();
   }
+}
+
+/** Repairs the journal while no daemon can start. */
+async function repairStopped(
+  world: ProcessContext,
+  flags: RepairFlags,
+  ask: AskPerson | null,
+  who: Pick<RefuseOptions, "isAgent">,
+): Promise<number> {
+  const { paths } = world;
+  const { json = false } = flags;
+  const { damage } = inspectJournal(paths.journal);
+  if (damage === null) return nothingToDo(world, json, "the journal is not damaged");
+  // The daemon's own bundle has the state machine already.
+  const { salvage } = await import("../daemon.ts");
+  const remains = readRemains(paths.journal);
+  const saved = salvage(remains);
+  const copy = freeName(
+    `${paths.journal}.damaged-${new Date(world.now()).toISOString().slice(0, 19).replaceAll(":", "-")}`,
+  );
+  const until = wholeUntil(remains);
+  if (!json) print(world, repairLines(damage, saved, copy, screenOf(world)));
+  const agents = await refuseAgent(world, json, "repair", { line: lineDiscarding(until), ...who });
+  if (agents !== null) return agents;
+  const unconfirmed = await confirmRepair(world, flags, ask, { until, saved, damage });
+  if (unconfirmed !== null) return unconfirmed;
+  const epoch = Math.max(remains.epoch, journalBefore(paths).epoch);
+  await replaceJournal(paths.journal, copy, epoch, saved.snapshot);
+  // Both may tell of entries that a person gave up; subscribers start anew without the events.
+  for (const path of [paths.events, paths.storeMark]) rmSync(path, { force: true });
+  return printDone(world, json, { ok: true, ...outcome(saved, copy, damage) }, () => [
+    `Saved. The damaged journal is kept in ${copy}`,
+    "Start Kite: kite up",
+  ]);
+}
+
+/** Returns the command that repairs without a question. */
+function lineDiscarding(until: number): string {
+  return `kite repair --discard-after ${until}`;
+}
+
+/** What a person decides about. */
+interface Repairable {
+  /** The last entry before the damage. */
+  readonly until: number;
+  readonly saved: Salvage;
+  readonly damage: string;
+}
+
+/** Asks the person unless --discard-after answers for them. Returns null if they agree, else the exit code. */
+async function confirmRepair(
+  world: ProcessContext,
+  { discardAfter, json = false }: RepairFlags,
+  ask: AskPerson | null,
+  { until, saved, damage }: Repairable,
+): Promise<number | null> {
+  const line = lineDiscarding(until);
+  if (discardAfter === until) return null;
+  if (discardAfter !== undefined) {
+    const error = `the journal is whole up to entry ${until}, not ${discardAfter}, so nothing was changed; to save what it holds: ${line}`;
+    return fail(world, json, "not_confirmed", error);
+  }
+  if (!json && ask !== null && isYes(await ask("Save this? [y/N] "))) return null;
+  const note = `Nothing was changed. To save this: ${line}`;
+  if (json)
+    printJson(world, { ok: false, code: "not_confirmed", error: note, ...outcome(saved, null, damage) });
+  else print(world, [note]);
+  return exitCodes.failed;
 }
 
 function nothingToDo(world: ProcessContext, json: boolean, why: string): number {
