@@ -237,71 +237,82 @@ export function checkClientSettings(
   world: ProcessContext,
   managed: readonly string[] = managedFiles,
 ): Check[] {
-  const { paths, env } = world;
-  const odd = oddFile(paths.installs);
-  if (odd !== null) {
-    const detail = `${odd.what}, so Kite does not know where it is installed`;
-    const line = odd.line ?? "";
-    return [
-      fail(
-        checkClientSettings2,
-        detail,
-        line === "" ? odd.advice : advise("mend it, and install again", line, "kite install"),
-      ),
-    ];
-  }
-  let recorded: readonly string[];
-  try {
-    recorded = installsOf(paths.installs, null).map(({ file }) => file);
-  } catch (error) {
-    if (!(error instanceof InstallFailed)) throw error;
-    const line = aside(paths.installs);
-    const advice = advise("put it aside, and install again", line, "kite install");
-    return [fail(checkClientSettings2, damaged(paths.installs), advice)];
-  }
-  const user = userSettings(env);
+  const recorded = recordedFiles(world);
+  if ("broken" in recorded) return [recorded.broken];
+  const user = userSettings(world.env);
   const around = settingsAt(projectRoot(world.cwd));
-  const files = [...new Set([user, ...around, ...recorded].map(linkTarget))];
-  const checks: Check[] = [];
-  let installed = 0;
-  let plugin: string | null = null;
-  for (const file of files) {
-    const read = readSettings(file);
-    if (read === null) {
-      if (recorded.includes(file)) checks.push(...removed(world, file, user));
-      continue;
-    }
-    if ("unreadable" in read) {
-      const { unreadable, advice } = read;
-      const todo =
-        typeof advice === "string" ? `${advice}; Claude Code uses nothing of the file until then` : advice;
-      checks.push(fail(checkClientSettings2, unreadable, todo));
-      continue;
-    }
-    const { settings } = read;
-    checks.push(...switchedOff(file, settings));
-    const hooks = hooksIn(settings);
-    checks.push(...ofOtherHomes(world, file, user, hooks));
-    const id = enabledPlugin(settings);
-    if (id !== null) {
-      plugin = id;
-      checks.push(...brokenPlugin(world, file, id));
-    }
-    const ours = hooks.filter(({ entry }) => isOurs(entry, paths.bin));
-    if (ours.length === 0 && !recorded.includes(file)) continue;
-    installed += 1;
-    checks.push(...incomplete(world, file, user, ours));
-  }
-  for (const file of managed) checks.push(...byAdministrator(file));
+  const files = [...new Set([user, ...around, ...recorded.files].map(linkTarget))];
+  const found = files.map(file => checkFile(world, file, user, recorded.files.includes(file)));
+  const checks = [...found.flatMap(one => one.checks), ...managed.flatMap(byAdministrator)];
+  const installed = found.filter(({ isInstalled }) => isInstalled).length;
+  const plugin = found.findLast(one => one.plugin !== null)?.plugin ?? null;
   if (installed > 0 || plugin !== null) {
     const entries = installed === 0 ? [] : [`all entries in ${counted(installed, "settings file")}`];
     const detail = [...entries, ...(plugin === null ? [] : [`by the plugin ${plugin}`])].join(", and ");
     return checks.length === 0 ? [ok(checkClientSettings2, detail)] : checks;
   }
-  if (recorded.length > 0 && checks.length > 0) return checks;
+  if (recorded.files.length > 0 && checks.length > 0) return checks;
   const say = "in one project: kite install --project; in all projects";
   const advice = adviseInstall(world, say, "kite install", user);
   return [...checks, warn(checkClientSettings2, "not installed; sessions do not register", advice)];
+}
+
+/** Returns the settings files in which Kite was installed, or what keeps it from knowing them. */
+function recordedFiles({
+  paths,
+}: ProcessContext): { readonly files: readonly string[] } | { readonly broken: Check } {
+  const odd = oddFile(paths.installs);
+  if (odd !== null) {
+    const detail = `${odd.what}, so Kite does not know where it is installed`;
+    const line = odd.line ?? "";
+    const todo = line === "" ? odd.advice : advise("mend it, and install again", line, "kite install");
+    return { broken: fail(checkClientSettings2, detail, todo) };
+  }
+  try {
+    return { files: installsOf(paths.installs, null).map(({ file }) => file) };
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    const line = aside(paths.installs);
+    const advice = advise("put it aside, and install again", line, "kite install");
+    return { broken: fail(checkClientSettings2, damaged(paths.installs), advice) };
+  }
+}
+
+/** What one settings file has of Kite. */
+interface FileChecks {
+  readonly checks: readonly Check[];
+  /** Kite's entries are in the file, or should be. */
+  readonly isInstalled: boolean;
+  /** The plugin that it switches on. */
+  readonly plugin: string | null;
+}
+
+/** `isRecorded`: Kite was installed in the file. */
+function checkFile(world: ProcessContext, file: string, user: string, isRecorded: boolean): FileChecks {
+  const without = { isInstalled: false, plugin: null };
+  const read = readSettings(file);
+  if (read === null) return { ...without, checks: isRecorded ? removed(world, file, user) : [] };
+  if ("unreadable" in read) {
+    const { unreadable, advice } = read;
+    const todo =
+      typeof advice === "string" ? `${advice}; Claude Code uses nothing of the file until then` : advice;
+    return { ...without, checks: [fail(checkClientSettings2, unreadable, todo)] };
+  }
+  const { settings } = read;
+  const hooks = hooksIn(settings);
+  const plugin = enabledPlugin(settings);
+  const ours = hooks.filter(({ entry }) => isOurs(entry, world.paths.bin));
+  const isInstalled = ours.length > 0 || isRecorded;
+  return {
+    checks: [
+      ...switchedOff(file, settings),
+      ...ofOtherHomes(world, file, user, hooks),
+      ...(plugin === null ? [] : brokenPlugin(world, file, plugin)),
+      ...(isInstalled ? incomplete(world, file, user, ours) : []),
+    ],
+    isInstalled,
+    plugin,
+  };
 }
 
 function removed(world: ProcessContext, file: string, user: string): Check[] {
