@@ -23,7 +23,6 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["attempt", 72],
   ["preShell", 68],
   ["Panel", 62],
-  ["web", 61],
   ["AddTask", 61],
 ]);
 

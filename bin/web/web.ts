@@ -17,7 +17,7 @@ import { answersOf, doDeed } from "./answers.ts";
 import { PageServer, pageFiles, viewerOf } from "./http.ts";
 import { Live } from "./live.ts";
 import type { SnapshotFlags } from "./snapshot.ts";
-import { bounds } from "./wire.ts";
+import { bounds, type Viewer } from "./wire.ts";
 
 // The file that leads a browser to the page: a program's arguments are for everybody to read, and the address has a code.
 
@@ -94,27 +94,7 @@ async function web(world: ProcessContext, flags: WebFlags, commands: Commands): 
   const viewer = await viewerOf(world, flags.project);
   if (viewer === null)
     return fail(world, json, "usage", "an agent's page shows its project: run it inside one");
-  const onTrouble = (error: unknown) =>
-    void world.stderr.write(`kite: the page: ${clean(errorText(error))}\n`);
-  const person = viewer.isPerson ? readPersonToken(world.paths.personToken) : null;
-  const connect = () =>
-    world.connect({
-      name: "kite web",
-      reconnect: false,
-      onlooker: true,
-      ...(person === null ? {} : { person }),
-    });
-  const live = new Live(world, viewer, { connect, onTrouble });
-  const server = new PageServer(
-    {
-      ...pageFiles(),
-      live,
-      answers: answersOf(world, viewer, commands),
-      act: viewer.isPerson ? deed => doDeed(world, commands, deed) : null,
-      onTrouble,
-    },
-    world.now,
-  );
+  const server = serverFor(world, viewer, commands);
   const until = interrupted();
   await listen(server, port);
   const opened = flags.open === true ? new OpenedFile(world.paths.home) : null;
@@ -139,6 +119,31 @@ async function web(world: ProcessContext, flags: WebFlags, commands: Commands): 
     await server.close();
   }
   return exitCodes.done;
+}
+
+/** Returns the page's server, which does not listen yet. */
+function serverFor(world: ProcessContext, viewer: Viewer, commands: Commands): PageServer {
+  const onTrouble = (error: unknown) =>
+    void world.stderr.write(`kite: the page: ${clean(errorText(error))}\n`);
+  const person = viewer.isPerson ? readPersonToken(world.paths.personToken) : null;
+  const connect = () =>
+    world.connect({
+      name: "kite web",
+      reconnect: false,
+      onlooker: true,
+      ...(person === null ? {} : { person }),
+    });
+  const live = new Live(world, viewer, { connect, onTrouble });
+  return new PageServer(
+    {
+      ...pageFiles(),
+      live,
+      answers: answersOf(world, viewer, commands),
+      act: viewer.isPerson ? deed => doDeed(world, commands, deed) : null,
+      onTrouble,
+    },
+    world.now,
+  );
 }
 
 /** Says where the page is; opened in a browser it needs no code. */
