@@ -21,7 +21,6 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["forward", 79],
   ["bundleInto", 74],
   ["attempt", 72],
-  ["preShell", 68],
   ["Panel", 62],
   ["AddTask", 61],
 ]);

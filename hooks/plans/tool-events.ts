@@ -83,26 +83,58 @@ export const preShell: Row = (event, actor, context) => {
       answer: () => hidden(deed, agentVariables),
     };
   const env = shellEnv(event, context);
-  const { commands, aliases, ...git } = guardShell(line, cwd, env);
   const written = ownWrites(line, cwd, env, context);
   const reader = readerOf(event, cwd);
   const step = { ...usesOf(line, cwd, env), ...reader, written };
   const asks = asksBefore(before.shell, step, actor);
+  const reach = reachOf(line, cwd, env);
+  const { commands, named, paths, isNaming, isGuarded } = reach;
+  if (!isGuarded && !isNaming && asks.length === 0) return otherEvent(event, actor, context);
+  const { waitMs } = context;
+  const files = { files: paths, ...reader };
+  return withInbox(event, actor, cwd, {
+    actions: [
+      ...begin(event, actor),
+      atWork(event, actor),
+      ...asks,
+      ...asksBefore(before.files, files, actor),
+      ...guardsOf(event, { ...actor, cwd, toolUseId, waitMs }, line, reach),
+    ],
+    answer: outcomes => {
+      const git = () => (isNaming && !isGuarded ? nothing : guardAnswer({ commands, waitMs, cwd }, outcomes));
+      const guarded = () => plainAnswer({ named, waitMs, ...reader }, outcomes, git);
+      const kept = () => keepWorkAnswer(cwd, outcomes, guarded);
+      const gated = () => answerAround(before.files, files, outcomes, kept);
+      return answerAround(before.shell, step, outcomes, gated);
+    },
+  });
+};
+
+/** Returns what a line's git commands and plain commands reach. */
+function reachOf(line: string, cwd: string, env: ReadonlyMap<string, string>) {
+  const { commands, aliases, ...git } = guardShell(line, cwd, env);
   const { unread: patch, ...named } = namedFiles(line, cwd, env);
   const { wiped, edited, rewritten } = named;
   const unread = git.unread ?? patch;
-  const paths = [...wiped, ...edited, ...rewritten].map(({ path }) => path);
-  const files = { files: [...new Set(paths)], ...reader };
-  const isNaming = wiped.length + edited.length > 0;
-  const isGuarded = commands.length > 0 || aliases.length > 0 || unread !== null;
-  if (!isGuarded && !isNaming && asks.length === 0) return otherEvent(event, actor, context);
-  const { waitMs } = context;
+  return {
+    ...{ commands, aliases, unread, named },
+    paths: [...new Set([...wiped, ...edited, ...rewritten].map(({ path }) => path))],
+    isNaming: wiped.length + edited.length > 0,
+    isGuarded: commands.length > 0 || aliases.length > 0 || unread !== null,
+    isWiping: wiped.length > 0 || aliases.length > 0 || commands.some(({ reach }) => reach === "tree"),
+  };
+}
+
+/** Returns the actions that guard the work of others against what the line reaches. */
+function guardsOf(
+  event: Event,
+  call: Actor & { readonly cwd: string; readonly toolUseId: string; readonly waitMs: number },
+  line: string,
+  { commands, aliases, unread, named, isNaming, isGuarded, isWiping }: ReturnType<typeof reachOf>,
+): readonly HookAction[] {
   const common = {
-    ...actor,
-    cwd,
-    toolUseId,
+    ...call,
     promptId: event.prompt,
-    waitMs,
     ancestors: ancestorsOf(event),
     parentFile: event.worker.parentFile,
   };
@@ -117,27 +149,16 @@ export const preShell: Row = (event, actor, context) => {
     line: commands[0]?.name ?? "git",
     typed: line,
   };
-  const isWiping = wiped.length > 0 || aliases.length > 0 || commands.some(({ reach }) => reach === "tree");
-  const keep: HookAction = { do: "keep_work", ...common, commands, aliases, wiped, typed: line };
-  return withInbox(event, actor, cwd, {
-    actions: [
-      ...begin(event, actor),
-      atWork(event, actor),
-      ...asks,
-      ...asksBefore(before.files, files, actor),
-      ...(isNaming ? [plain] : []),
-      ...(isGuarded ? [guard] : []),
-      ...(isWiping ? [keep] : []),
-    ],
-    answer: outcomes => {
-      const git = () => (isNaming && !isGuarded ? nothing : guardAnswer({ commands, waitMs, cwd }, outcomes));
-      const guarded = () => plainAnswer({ named, waitMs, ...reader }, outcomes, git);
-      const kept = () => keepWorkAnswer(cwd, outcomes, guarded);
-      const gated = () => answerAround(before.files, files, outcomes, kept);
-      return answerAround(before.shell, step, outcomes, gated);
-    },
-  });
-};
+  const keep: HookAction = {
+    do: "keep_work",
+    ...common,
+    commands,
+    aliases,
+    wiped: named.wiped,
+    typed: line,
+  };
+  return [...(isNaming ? [plain] : []), ...(isGuarded ? [guard] : []), ...(isWiping ? [keep] : [])];
+}
 
 /** A shell command ended, with success or not. One in the background goes on, and no event reports its end. */
 export function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
