@@ -148,34 +148,17 @@ const pipeColumns = 80;
 
 /** Returns the exit code. Throws `Refused` if the daemon refuses a query. */
 async function answer(question: Question): Promise<number> {
-  const { world, client, name, kind, max, json } = question;
+  const { world, client, name, kind, json } = question;
   const isNumber = /^#?\d+$/.test(name);
   const mayBe = (one: Kind) =>
     kind === one || (kind === null && (one !== "task" || name.startsWith("t-") || isNumber));
-  const project = mayBe("task") ? await projectOf(world.cwd) : null;
-  const task =
-    project !== null && client !== null
-      ? await client.request("task_get", { task: taskNamed(name), project })
-      : null;
-  const here = project ?? (mayBe("agent") ? await ownProject(world) : null);
-  const sessions = client === null ? null : await rowsOf(client, "sessions");
-  const isShared = client?.daemon.sharedStoreId !== undefined && mayBe("agent");
-  const elsewhere = client !== null && isShared ? await rowsOf(client, "elsewhere") : [];
-  const about = {
-    task: new AboutTask(name, project, task, max),
-    agent: new AboutAgent(name, sessions, { here, max, elsewhere }),
-    file: new AboutFile(await trailNames(world, name), max),
-  };
+  const { about, task } = await meaningsOf(question, mayBe);
   await trailFlushed(world, client);
-  const history = new LockHistory();
-  let lastAt: number | null = null;
-  for await (const { lines } of readForward(world.paths.trail, { n: 0, offset: 0 })) {
-    for (const line of lines) {
-      for (const one of kinds) if (mayBe(one)) about[one].add(line, history);
-      history.add(line);
-    }
-    lastAt = lines.at(-1)?.at ?? lastAt;
-  }
+  const read = await readInto(
+    about,
+    kinds.filter(mayBe),
+    readForward(world.paths.trail, { n: 0, offset: 0 }),
+  );
   const [is, ...also] = kinds.filter(one => mayBe(one) && about[one].isKnown);
   if (is === undefined) {
     await failUnknown(question, task?.ok === false ? task : null);
@@ -193,28 +176,89 @@ async function answer(question: Question): Promise<number> {
   const several = is === "task" ? about.task.severalIds : null;
   if (several !== null)
     return fail(world, json, "ambiguous_task", `${name} may be ${several.join(" or ")}; give more of the id`);
-  const nowMs = world.now();
+  const found = { ...read, about, is, also };
+  await (json ? showJson(question, found) : showSentences(question, found));
+  return exitCodes.done;
+}
+
+/** What a name may mean, by kind. */
+interface Meanings {
+  readonly task: AboutTask;
+  readonly agent: AboutAgent;
+  readonly file: AboutFile;
+}
+
+/** Asks the daemon what the name may mean; `task`: its answer about a task, null if it was not asked. */
+async function meaningsOf({ world, client, name, max }: Question, mayBe: (kind: Kind) => boolean) {
+  const project = mayBe("task") ? await projectOf(world.cwd) : null;
+  const task =
+    project !== null && client !== null
+      ? await client.request("task_get", { task: taskNamed(name), project })
+      : null;
+  const here = project ?? (mayBe("agent") ? await ownProject(world) : null);
+  const sessions = client === null ? null : await rowsOf(client, "sessions");
+  const isShared = client?.daemon.sharedStoreId !== undefined && mayBe("agent");
+  const elsewhere = client !== null && isShared ? await rowsOf(client, "elsewhere") : [];
+  const about: Meanings = {
+    task: new AboutTask(name, project, task, max),
+    agent: new AboutAgent(name, sessions, { here, max, elsewhere }),
+    file: new AboutFile(await trailNames(world, name), max),
+  };
+  return { about, task };
+}
+
+interface Read {
+  readonly history: LockHistory;
+  /** When the last line was written; null: there is none. */
+  readonly lastAt: number | null;
+}
+
+/** Adds the trail's lines to the meanings of these kinds. */
+async function readInto(
+  about: Meanings,
+  wanted: readonly Kind[],
+  trail: ReturnType<typeof readForward>,
+): Promise<Read> {
+  const history = new LockHistory();
+  let lastAt: number | null = null;
+  for await (const { lines } of trail) {
+    for (const line of lines) {
+      for (const one of wanted) about[one].add(line, history);
+      history.add(line);
+    }
+    lastAt = lines.at(-1)?.at ?? lastAt;
+  }
+  return { history, lastAt };
+}
+
+/** What the name means. */
+interface Found extends Read {
+  readonly about: Meanings;
+  readonly is: Kind;
+  /** What else has this name. */
+  readonly also: readonly Kind[];
+}
+
+async function showJson({ world, client, name }: Question, found: Found): Promise<void> {
+  const { about, is, also, history } = found;
+  const { explained } = about[is];
+  const counted = is === "agent" ? { tokens: tokensFor(world, about.agent.actor) } : {};
+  const now = await about[is].now(client, history, world.now());
+  printJson(world, { about: is, name, also, daemon: client !== null, now, ...counted, explained });
+}
+
+async function showSentences(question: Question, found: Found): Promise<void> {
+  const { world, client, name } = question;
+  const { about, is, also, lastAt } = found;
   const screen = screenOf(world, pipeColumns);
-  const isLive = client !== null;
   const { explained } = about[is];
   const tokens = is === "agent" ? tokensFor(world, about.agent.actor) : null;
-  if (json) {
-    const now = await about[is].now(client, history, nowMs);
-    const counted = is === "agent" ? { tokens } : {};
-    printJson(world, { about: is, name, also, daemon: isLive, now, ...counted, explained });
-    return exitCodes.done;
-  }
-  const sentences = {
-    task: async () => taskNow(await about.task.now(client), isLive, screen),
-    agent: async () => agentNow(await about.agent.now(client, history, nowMs), isLive, screen),
-    file: async () => fileNow(await about.file.now(client, history, nowMs), isLive, screen),
-  };
   const it = is === "task" ? "it" : undefined;
   const card = is === "agent" && client !== null ? await cardOf(world, client, name) : [];
-  const now = await sentences[is]();
+  const now = await sentencesNow(question, found, screen);
   const worded = await numbering(world, client, [...now, JSON.stringify(explained)].join(" "));
   printFramed(world, [
-    ...(isLive ? [] : plainLines([absence(lastAt, screen)], screen)),
+    ...(client === null ? plainLines([absence(lastAt, screen)], screen) : []),
     ...plainLines(now.map(worded), screen),
     ...plainLines(tokens === null ? [] : tokenSentences(tokens), screen),
     ...(card.length === 0 ? [] : ["", ...card]),
@@ -223,7 +267,15 @@ async function answer(question: Question): Promise<number> {
     ...explained.flatMap(one => explainLines(one, screen, it, worded)),
     ...also.flatMap(one => ["", ...plainLines([otherMeaning(name, one)], screen)]),
   ]);
-  return exitCodes.done;
+}
+
+/** Returns what holds now. */
+async function sentencesNow({ world, client }: Question, { about, is, history }: Found, screen: Screen) {
+  const isLive = client !== null;
+  const nowMs = world.now();
+  if (is === "task") return taskNow(await about.task.now(client), isLive, screen);
+  if (is === "agent") return agentNow(await about.agent.now(client, history, nowMs), isLive, screen);
+  return fileNow(await about.file.now(client, history, nowMs), isLive, screen);
 }
 
 async function failUnknown(
