@@ -12,8 +12,6 @@ export const headlessMax = 69;
 export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["hooksFor", 249],
   ["start", 93],
-  ["Chart", 91],
-  ["Live", 87],
   ["status", 90],
   ["Drawing", 85],
   ["answer", 83],
@@ -21,7 +19,6 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["forward", 79],
   ["bundleInto", 74],
   ["attempt", 72],
-  ["Panel", 62],
   ["AddTask", 61],
 ]);
 

@@ -1,6 +1,6 @@
 /** The box of the lanes: its width, and what wheel, pointer and keys do in it. */
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject, TargetedPointerEvent } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ItemKind, Lane } from "../../timeline.ts";
 import { Agent } from "../parts.tsx";
@@ -288,23 +288,9 @@ const help =
 
 export function Chart({ startPx, steer, ...props }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
-  const [widthPx, setWidth] = useState(startPx);
-  const drag = useRef<{ readonly id: number; x: number; isDragging: boolean } | null>(null);
-  /** What has the focus in here. */
-  const focused = useRef<Element | null>(null);
-  useLayoutEffect(() => {
-    const axis = box.current?.querySelector(".axis svg");
-    if (axis == null) return;
-    const measure = () => setWidth(Math.max(100, Math.round(axis.getBoundingClientRect().width)));
-    const observer = new ResizeObserver(measure);
-    observer.observe(axis);
-    measure();
-    return () => observer.disconnect();
-  }, []);
-  // What had the focus may have become part of another figure.
-  useLayoutEffect(() => {
-    if (focused.current?.isConnected === false) box.current?.focus({ preventScroll: true });
-  });
+  const widthPx = useWidth(box, startPx);
+  const focus = useFocus(box);
+  const drag = useDrag();
   const lanes = (
     <>
       <Axis stretch={props.stretch} widthPx={widthPx} />
@@ -312,10 +298,6 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
     </>
   );
   if (steer === null) return <div class="lanes">{lanes}</div>;
-  const shareAt = (clientX: number) => {
-    const axis = box.current?.querySelector(".axis svg")?.getBoundingClientRect();
-    return axis === undefined ? 0.5 : Math.min(1, Math.max(0, (clientX - axis.left) / axis.width));
-  };
   return (
     <>
       <p class="dim help" id="lanes-help">
@@ -329,53 +311,108 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
         aria-label="Lanes"
         aria-describedby="lanes-help"
         tabindex={0}
-        onFocusIn={({ target }) => {
-          focused.current = target instanceof Element ? target : null;
-        }}
-        onFocusOut={({ target }) => {
-          // A browser says this of a figure that is about to go, too: whether it went shows when this is over.
-          queueMicrotask(() => {
-            if (focused.current === target && target instanceof Element && target.isConnected)
-              focused.current = null;
-          });
-        }}
+        onFocusIn={focus.comes}
+        onFocusOut={focus.goes}
         onKeyDown={event => {
           if (event.ctrlKey || event.metaKey || event.altKey || box.current === null) return;
           if (onKey(event.key, event.shiftKey, box.current, steer)) event.preventDefault();
         }}
         onWheel={event => {
-          const { ctrlKey, metaKey, deltaX, deltaY, clientX } = event;
-          if (ctrlKey || metaKey) {
-            event.preventDefault();
-            // Two fingers turn it by less than a wheel does.
-            steer.zoom(zoomStep ** Math.max(-1, Math.min(1, deltaY / turnPx)), shareAt(clientX));
-          } else if (Math.abs(deltaX) > Math.abs(deltaY)) {
-            event.preventDefault();
-            steer.move(deltaX / widthPx);
-          }
+          if (onTurn(event, box.current, widthPx, steer)) event.preventDefault();
         }}
-        onPointerDown={({ button, pointerId, clientX, target }) => {
-          const isDrawing = target instanceof Element && target.closest("svg") !== null;
-          drag.current = button === 0 && isDrawing ? { id: pointerId, x: clientX, isDragging: false } : null;
-        }}
-        onPointerMove={event => {
-          const { current } = drag;
-          if (current === null || event.pointerId !== current.id || event.buttons === 0) return;
-          const byPx = event.clientX - current.x;
-          if (!current.isDragging && Math.abs(byPx) < dragPx) return;
-          if (!current.isDragging) event.currentTarget.setPointerCapture(event.pointerId);
-          current.isDragging = true;
-          current.x = event.clientX;
-          steer.move(-byPx / widthPx);
-        }}
-        onPointerUp={() => {
-          drag.current = null;
-        }}
+        onPointerDown={drag.begin}
+        onPointerMove={event => drag.move(event, byPx => steer.move(-byPx / widthPx))}
+        onPointerUp={drag.end}
       >
         {lanes}
       </div>
     </>
   );
+}
+
+type Box = RefObject<HTMLDivElement | null>;
+
+/** Returns the width of the axis as it is now. */
+function useWidth(box: Box, startPx: number): number {
+  const [widthPx, setWidth] = useState(startPx);
+  useLayoutEffect(() => {
+    const axis = box.current?.querySelector(".axis svg");
+    if (axis == null) return;
+    const measure = () => setWidth(Math.max(100, Math.round(axis.getBoundingClientRect().width)));
+    const observer = new ResizeObserver(measure);
+    observer.observe(axis);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+  return widthPx;
+}
+
+/** Keeps the focus in the box when the figure that has it goes. */
+function useFocus(box: Box) {
+  const focused = useRef<Element | null>(null);
+  // What had the focus may have become part of another figure.
+  useLayoutEffect(() => {
+    if (focused.current?.isConnected === false) box.current?.focus({ preventScroll: true });
+  });
+  return {
+    comes: ({ target }: FocusEvent) => {
+      focused.current = target instanceof Element ? target : null;
+    },
+    goes: ({ target }: FocusEvent) => {
+      // A browser says this of a figure that is about to go, too: whether it went shows when this is over.
+      queueMicrotask(() => {
+        if (focused.current === target && target instanceof Element && target.isConnected)
+          focused.current = null;
+      });
+    },
+  };
+}
+
+/** A pointer drags once it moved so far that it is no click. */
+function useDrag() {
+  const drag = useRef<{ readonly id: number; x: number; isDragging: boolean } | null>(null);
+  return {
+    begin: ({ button, pointerId, clientX, target }: PointerEvent) => {
+      const isDrawing = target instanceof Element && target.closest("svg") !== null;
+      drag.current = button === 0 && isDrawing ? { id: pointerId, x: clientX, isDragging: false } : null;
+    },
+    move: (event: TargetedPointerEvent<HTMLDivElement>, by: (px: number) => void) => {
+      const { current } = drag;
+      if (current === null || event.pointerId !== current.id || event.buttons === 0) return;
+      const byPx = event.clientX - current.x;
+      if (!current.isDragging && Math.abs(byPx) < dragPx) return;
+      if (!current.isDragging) event.currentTarget.setPointerCapture(event.pointerId);
+      current.isDragging = true;
+      current.x = event.clientX;
+      by(byPx);
+    },
+    end: () => {
+      drag.current = null;
+    },
+  };
+}
+
+/** Does what a turn of the wheel means; false: nothing. */
+function onTurn(
+  { ctrlKey, metaKey, deltaX, deltaY, clientX }: WheelEvent,
+  box: HTMLElement | null,
+  widthPx: number,
+  steer: Steer,
+): boolean {
+  if (ctrlKey || metaKey) {
+    // Two fingers turn it by less than a wheel does.
+    steer.zoom(zoomStep ** Math.max(-1, Math.min(1, deltaY / turnPx)), shareAt(clientX, box));
+    return true;
+  }
+  if (Math.abs(deltaX) <= Math.abs(deltaY)) return false;
+  steer.move(deltaX / widthPx);
+  return true;
+}
+
+/** Returns where a pointer is on the axis, as a share of its width. */
+function shareAt(clientX: number, box: HTMLElement | null): number {
+  const axis = box?.querySelector(".axis svg")?.getBoundingClientRect();
+  return axis === undefined ? 0.5 : Math.min(1, Math.max(0, (clientX - axis.left) / axis.width));
 }
 
 /** Does what the key means; false: nothing. */

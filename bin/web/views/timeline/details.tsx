@@ -71,21 +71,34 @@ export function Panel({ chosen: { lane, items }, state, page, choose, zoom, clos
       {more.length === 0 ? (
         <One item={item} lane={lane} state={state} page={page} />
       ) : (
-        <ul class="rows">
-          {items.slice(0, listedMax).map(one => (
-            <li key={one.n}>
-              <button type="button" class="link" onClick={() => choose(lane, [one])}>
-                <Icon kind={one.kind} /> {clock("atMs" in one ? one.atMs : one.fromMs, state.nowMs)}{" "}
-                {sayingOf(one, lane)}
-              </button>
-            </li>
-          ))}
-          {items.length > listedMax ? (
-            <li class="dim">{items.length - listedMax} more: zoom to see them</li>
-          ) : null}
-        </ul>
+        <Several items={items} lane={lane} nowMs={state.nowMs} choose={choose} />
       )}
     </section>
+  );
+}
+
+interface SeveralProps extends Pick<PanelProps, "choose"> {
+  readonly items: readonly Item[];
+  readonly lane: Lane;
+  readonly nowMs: number;
+}
+
+/** Several items, each of which opens. */
+function Several({ items, lane, nowMs, choose }: SeveralProps) {
+  return (
+    <ul class="rows">
+      {items.slice(0, listedMax).map(one => (
+        <li key={one.n}>
+          <button type="button" class="link" onClick={() => choose(lane, [one])}>
+            <Icon kind={one.kind} /> {clock("atMs" in one ? one.atMs : one.fromMs, nowMs)}{" "}
+            {sayingOf(one, lane)}
+          </button>
+        </li>
+      ))}
+      {items.length > listedMax ? (
+        <li class="dim">{items.length - listedMax} more: zoom to see them</li>
+      ) : null}
+    </ul>
   );
 }
 

@@ -90,36 +90,13 @@ const restMs = 250;
 
 function Live({ state, page }: { readonly state: ViewState; readonly page: Page }) {
   const { nowMs } = state;
-  const [moving, setMoving] = useState<Stretch | null>(null);
-  const [chosen, setChosen] = useState<Chosen | null>(null);
   const range = rangeIn(page.query, nowMs);
+  const { moving, setMoving, steer } = useMoves(page, range);
+  const [chosen, setChosen] = useState<Chosen | null>(null);
   const shown: Range = moving === null ? range : { ...moving, last: null };
   const loaded = useTimeline(page, state, shown, shown.last !== null);
   const hidden = page.query["hide"] ?? "";
-  const tasksAt = state.lookedAt("tasks");
-  // Rows come anew with each second; they differ when they were looked at again.
-  const timeline = useMemo(
-    () => loaded.timeline && numbered(loaded.timeline, state.rows("tasks") ?? []),
-    [loaded.timeline, tasksAt],
-  );
-  const lanes = useMemo(
-    () => (timeline === null ? [] : drawnLanes(timeline, new Set(hidden.split(",")))),
-    [timeline, hidden],
-  );
-  // A browser takes few addresses a second, and a wheel has many turns.
-  useEffect(() => {
-    if (moving === null) return;
-    const timer = setTimeout(() => {
-      page.ask(queryOf(moving));
-      setMoving(null);
-    }, restMs);
-    return () => clearTimeout(timer);
-  }, [moving, page]);
-  const steer = {
-    zoom: (factor: number, share: number) =>
-      setMoving(before => zoomed(before ?? range, factor, share, Date.now())),
-    move: (share: number) => setMoving(before => moved(before ?? range, share, Date.now())),
-  };
+  const lanes = useLanes(loaded.timeline, state, hidden);
   const choose = (lane: Lane, items: Chosen["items"]) => setChosen({ lane, items });
   const opened = useMemo(() => chosen && asOfNow(chosen, lanes), [chosen, lanes]);
   const numbers = useMemo(() => new Set(chosen?.items.map(({ n }) => n)), [chosen]);
@@ -128,16 +105,7 @@ function Live({ state, page }: { readonly state: ViewState; readonly page: Page 
     <div class="timeline">
       <Bar range={shown} page={page} nowMs={nowMs} steer={steer} />
       <Legend page={page} hidden={hidden} />
-      {loaded.trouble === null ? null : (
-        <p class="needs" role="alert">
-          {loaded.trouble}
-        </p>
-      )}
-      {loaded.timeline?.isCut === true ? (
-        <p class="dim">
-          More happened than one timeline holds: this is its latest part. Zoom in for the rest.
-        </p>
-      ) : null}
+      <Notes loaded={loaded} />
       {loaded.timeline === null ? (
         <p class="empty" data-loading={loaded.trouble === null ? "" : undefined}>
           Loading…
@@ -173,6 +141,55 @@ function Live({ state, page }: { readonly state: ViewState; readonly page: Page 
         />
       )}
     </div>
+  );
+}
+
+/** Returns where the person is moving to, and the ways to move; the address says where they are once they rest. */
+function useMoves(page: Page, range: Range) {
+  const [moving, setMoving] = useState<Stretch | null>(null);
+  // A browser takes few addresses a second, and a wheel has many turns.
+  useEffect(() => {
+    if (moving === null) return;
+    const timer = setTimeout(() => {
+      page.ask(queryOf(moving));
+      setMoving(null);
+    }, restMs);
+    return () => clearTimeout(timer);
+  }, [moving, page]);
+  const steer = {
+    zoom: (factor: number, share: number) =>
+      setMoving(before => zoomed(before ?? range, factor, share, Date.now())),
+    move: (share: number) => setMoving(before => moved(before ?? range, share, Date.now())),
+  };
+  return { moving, setMoving, steer };
+}
+
+/** Returns the lanes of a timeline with the numbers of tasks; they stay as long as nothing new came. */
+function useLanes(loaded: Timeline | null, state: ViewState, hidden: string) {
+  const tasksAt = state.lookedAt("tasks");
+  // Rows come anew with each second; they differ when they were looked at again.
+  const timeline = useMemo(() => loaded && numbered(loaded, state.rows("tasks") ?? []), [loaded, tasksAt]);
+  return useMemo(
+    () => (timeline === null ? [] : drawnLanes(timeline, new Set(hidden.split(",")))),
+    [timeline, hidden],
+  );
+}
+
+/** What a person has to know of the timeline as a whole. */
+function Notes({ loaded }: { readonly loaded: ReturnType<typeof useTimeline> }) {
+  return (
+    <>
+      {loaded.trouble === null ? null : (
+        <p class="needs" role="alert">
+          {loaded.trouble}
+        </p>
+      )}
+      {loaded.timeline?.isCut === true ? (
+        <p class="dim">
+          More happened than one timeline holds: this is its latest part. Zoom in for the rest.
+        </p>
+      ) : null}
+    </>
   );
 }
 
