@@ -13,13 +13,10 @@ export const longFunctions: ReadonlyMap<string, number> = new Map([
   ["hooksFor", 249],
   ["start", 93],
   ["status", 90],
-  ["Drawing", 85],
   ["answer", 83],
-  ["OneTask", 81],
   ["forward", 79],
   ["bundleInto", 74],
   ["attempt", 72],
-  ["AddTask", 61],
 ]);
 
 /** A function of a source, with the lines from its first one to its closing brace. */

@@ -51,17 +51,7 @@ function Drawing({ page, graph, path, open }: DrawingProps) {
   const tasks = graph.parts.flatMap(part => part.tasks);
   const [focused, setFocused] = useState<string | null>(null);
   const stop = [focused, open, path[0]].find(id => places.has(id ?? "")) ?? tasks[0]?.id ?? null;
-  const figure = useRef<HTMLElement>(null);
-  const isNew = useRef(true);
-  // Begins where the critical path does, and goes where a person opens a task.
-  useLayoutEffect(() => {
-    const at = places.get(open ?? (isNew.current ? path[0] : undefined) ?? "");
-    isNew.current = false;
-    if (at === undefined || figure.current === null) return;
-    const { scrollWidth, clientHeight } = figure.current;
-    const pixels = scrollWidth / (width + 2 * margin);
-    figure.current.scrollTo((at.x - box.width) * pixels, at.y * pixels - clientHeight / 2);
-  }, [open]);
+  const figure = useScroll(open, path[0], places, width);
   const scale = scaleOf(page);
   const size = (units: number) => `${((units + 2 * margin) / 16) * scale}rem`;
   const critical = new Set(path.slice(1).map((id, n) => `${path[n]} ${id}`));
@@ -85,27 +75,7 @@ function Drawing({ page, graph, path, open }: DrawingProps) {
         onKeyDown={move}
       >
         <title>Tasks and what they need</title>
-        <defs>
-          <clipPath id="box-inside">
-            <rect width={box.width - 12} height={box.height} x="6" />
-          </clipPath>
-          {["need", "critical"].map(kind => (
-            <marker
-              key={kind}
-              id={`tip-${kind}`}
-              class={`tip ${kind}`}
-              viewBox="0 0 8 8"
-              refX="7"
-              refY="4"
-              markerWidth="7"
-              markerHeight="7"
-              markerUnits="userSpaceOnUse"
-              orient="auto"
-            >
-              <path d="M0 0 L8 4 L0 8 z" />
-            </marker>
-          ))}
-        </defs>
+        <Shapes />
         {arrows.map(arrow => {
           const kind = critical.has(`${arrow.from} ${arrow.to}`) ? "critical" : "need";
           const id = `${arrow.from} ${arrow.to}`;
@@ -125,6 +95,53 @@ function Drawing({ page, graph, path, open }: DrawingProps) {
         ))}
       </svg>
     </figure>
+  );
+}
+
+/** Returns the drawing's element, which begins where the critical path does, and goes where a person opens a task. */
+function useScroll(
+  open: string | null,
+  first: string | undefined,
+  places: ReadonlyMap<string, Point>,
+  width: number,
+) {
+  const figure = useRef<HTMLElement>(null);
+  const isNew = useRef(true);
+  useLayoutEffect(() => {
+    const at = places.get(open ?? (isNew.current ? first : undefined) ?? "");
+    isNew.current = false;
+    if (at === undefined || figure.current === null) return;
+    const { scrollWidth, clientHeight } = figure.current;
+    const pixels = scrollWidth / (width + 2 * margin);
+    figure.current.scrollTo((at.x - box.width) * pixels, at.y * pixels - clientHeight / 2);
+  }, [open]);
+  return figure;
+}
+
+/** What boxes and arrows refer to: where a box cuts its text off, and the tips of arrows. */
+function Shapes() {
+  return (
+    <defs>
+      <clipPath id="box-inside">
+        <rect width={box.width - 12} height={box.height} x="6" />
+      </clipPath>
+      {["need", "critical"].map(kind => (
+        <marker
+          key={kind}
+          id={`tip-${kind}`}
+          class={`tip ${kind}`}
+          viewBox="0 0 8 8"
+          refX="7"
+          refY="4"
+          markerWidth="7"
+          markerHeight="7"
+          markerUnits="userSpaceOnUse"
+          orient="auto"
+        >
+          <path d="M0 0 L8 4 L0 8 z" />
+        </marker>
+      ))}
+    </defs>
   );
 }
 

@@ -34,9 +34,6 @@ export function OneTask({ state, page, task, tasks, numbers }: OneTaskProps) {
       </section>
     );
   const is = standing(task);
-  const ago = (at: number) => `${duration(Math.max(0, state.nowMs - at))} ago`;
-  const neededBy = tasks.filter(({ dependsOn }) => dependsOn.includes(task.id));
-  const held = heldIn(task, numbers);
   return (
     <section class="one" aria-label={`Task ${task.number}`}>
       <h2 ref={heading} tabIndex={-1}>
@@ -46,42 +43,7 @@ export function OneTask({ state, page, task, tasks, numbers }: OneTaskProps) {
         </span>
       </h2>
       <p class="foreign">{cleanLines(task.description)}</p>
-      <dl>
-        {state.project === null ? <Field name="project">{projectName(task.project)}</Field> : null}
-        {task.assigneeName === null ? null : (
-          <Field name={is === "active" ? "worked on by" : "by"}>
-            <Agent name={task.assigneeName} id={task.assignee} agent={task.assigneeAgent} page={page} />
-          </Field>
-        )}
-        {task.priority === "normal" ? null : <Field name="priority">{task.priority}</Field>}
-        {task.risk === "green" ? null : (
-          <Field name="risk">
-            {task.risk}
-            {task.approved ? ", approved" : ""}: {riskReasons[task.risk]}
-          </Field>
-        )}
-        {held === null ? null : <Field name="not now">{cleanLines(held)}</Field>}
-        {task.labels.length === 0 ? null : <Field name="labels">{task.labels.map(clean).join(", ")}</Field>}
-        {task.dependsOn.length === 0 ? null : (
-          <Field name="needs">
-            <Others page={page} ids={task.dependsOn} tasks={tasks} />
-          </Field>
-        )}
-        {neededBy.length === 0 ? null : (
-          <Field name="needed by">
-            <Others page={page} ids={neededBy.map(one => one.id)} tasks={tasks} />
-          </Field>
-        )}
-        {task.debate === null ? null : <Field name="debate">{clean(task.debate)}</Field>}
-        {task.attempts === 0 ? null : <Field name="attempts">{task.attempts}</Field>}
-        <Field name="created">
-          {ago(task.createdAt)} by <bdi>{clean(task.createdBy ?? state.viewer.user)}</bdi>
-        </Field>
-        {task.updatedAt === task.createdAt ? null : <Field name="changed">{ago(task.updatedAt)}</Field>}
-        {task.result === null ? null : (
-          <Field name={is === "failed" ? "reason" : "result"}>{cleanLines(task.result)}</Field>
-        )}
-      </dl>
+      <Fields state={state} page={page} task={task} tasks={tasks} numbers={numbers} />
       <div class="buttons">
         <Deeds task={task} page={page} />
         <button
@@ -95,6 +57,55 @@ export function OneTask({ state, page, task, tasks, numbers }: OneTaskProps) {
         </button>
       </div>
     </section>
+  );
+}
+
+interface FieldsProps extends OneTaskProps {
+  readonly task: TaskRow;
+}
+
+function Fields({ state, page, task, tasks, numbers }: FieldsProps) {
+  const is = standing(task);
+  const ago = (at: number) => `${duration(Math.max(0, state.nowMs - at))} ago`;
+  const neededBy = tasks.filter(({ dependsOn }) => dependsOn.includes(task.id));
+  const held = heldIn(task, numbers);
+  return (
+    <dl>
+      {state.project === null ? <Field name="project">{projectName(task.project)}</Field> : null}
+      {task.assigneeName === null ? null : (
+        <Field name={is === "active" ? "worked on by" : "by"}>
+          <Agent name={task.assigneeName} id={task.assignee} agent={task.assigneeAgent} page={page} />
+        </Field>
+      )}
+      {task.priority === "normal" ? null : <Field name="priority">{task.priority}</Field>}
+      {task.risk === "green" ? null : (
+        <Field name="risk">
+          {task.risk}
+          {task.approved ? ", approved" : ""}: {riskReasons[task.risk]}
+        </Field>
+      )}
+      {held === null ? null : <Field name="not now">{cleanLines(held)}</Field>}
+      {task.labels.length === 0 ? null : <Field name="labels">{task.labels.map(clean).join(", ")}</Field>}
+      {task.dependsOn.length === 0 ? null : (
+        <Field name="needs">
+          <Others page={page} ids={task.dependsOn} tasks={tasks} />
+        </Field>
+      )}
+      {neededBy.length === 0 ? null : (
+        <Field name="needed by">
+          <Others page={page} ids={neededBy.map(one => one.id)} tasks={tasks} />
+        </Field>
+      )}
+      {task.debate === null ? null : <Field name="debate">{clean(task.debate)}</Field>}
+      {task.attempts === 0 ? null : <Field name="attempts">{task.attempts}</Field>}
+      <Field name="created">
+        {ago(task.createdAt)} by <bdi>{clean(task.createdBy ?? state.viewer.user)}</bdi>
+      </Field>
+      {task.updatedAt === task.createdAt ? null : <Field name="changed">{ago(task.updatedAt)}</Field>}
+      {task.result === null ? null : (
+        <Field name={is === "failed" ? "reason" : "result"}>{cleanLines(task.result)}</Field>
+      )}
+    </dl>
   );
 }
 

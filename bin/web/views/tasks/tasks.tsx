@@ -61,45 +61,58 @@ function AddTask({ act, project }: AddTaskProps) {
           add();
         }}
       >
-        <label class="wide">
-          What it is
-          <textarea
-            rows={3}
-            required
-            maxLength={limits.taskTextChars}
-            value={description}
-            onInput={event => change({ description: event.currentTarget.value })}
-          />
-        </label>
-        <label>
-          Needs
-          <input
-            placeholder="12 14"
-            value={needs}
-            onInput={event => change({ needs: event.currentTarget.value })}
-          />
-        </label>
-        <label>
-          Labels
-          <input
-            placeholder="web, api"
-            value={labels}
-            onInput={event => change({ labels: event.currentTarget.value })}
-          />
-        </label>
-        <label>
-          Risk
-          <select value={risk} onChange={event => change({ risk: event.currentTarget.value })}>
-            {risks.map(one => (
-              <option key={one} value={one}>
-                {one}
-              </option>
-            ))}
-          </select>
-        </label>
+        <DraftFields draft={draft} change={change} />
         <button type="submit">Add</button>
       </form>
     </details>
+  );
+}
+
+interface DraftFieldsProps {
+  readonly draft: Draft;
+  readonly change: (part: Partial<Draft>) => void;
+}
+
+function DraftFields({ draft: { description, needs, labels, risk }, change }: DraftFieldsProps) {
+  return (
+    <>
+      <label class="wide">
+        What it is
+        <textarea
+          rows={3}
+          required
+          maxLength={limits.taskTextChars}
+          value={description}
+          onInput={event => change({ description: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        Needs
+        <input
+          placeholder="12 14"
+          value={needs}
+          onInput={event => change({ needs: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        Labels
+        <input
+          placeholder="web, api"
+          value={labels}
+          onInput={event => change({ labels: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        Risk
+        <select value={risk} onChange={event => change({ risk: event.currentTarget.value })}>
+          {risks.map(one => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+    </>
   );
 }
 
