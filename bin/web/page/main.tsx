@@ -1,5 +1,5 @@
 /** The page in the browser: the menu, the view of the address, and what a person asks of it. */
-import { computed, signal } from "@preact/signals";
+import { computed, type Signal, signal } from "@preact/signals";
 import { render } from "preact";
 import { views } from "../views/list.ts";
 import type { About } from "../views/state.ts";
@@ -15,66 +15,20 @@ export function start(pass: Pass): void {
   if (root === null) return;
   document.title = "Kite";
   const store = new Store(pass);
-  const place = signal(placeHere());
+  const { place, go, ask } = address();
   const dialog = signal<DialogState>(null);
   const view = computed(() => views.find(({ path }) => path === place.value.path) ?? views[0]);
   const project = computed(() => store.viewer.value.project ?? place.value.query["project"] ?? null);
   const state = store.state(project);
-
-  const go = (path: string, query: Readonly<Record<string, string>>) => {
-    history.pushState(null, "", `/${path}${addressOf(query)}`);
-    place.value = placeHere();
-  };
-  addEventListener("popstate", () => {
-    place.value = placeHere();
-  });
-  const ask = (change: Readonly<Record<string, string | null>>) => {
-    const query: Record<string, string> = { ...place.value.query };
-    for (const [name, word] of Object.entries(change)) {
-      if (word === null) delete query[name];
-      else query[name] = word;
-    }
-    history.replaceState(null, "", `/${place.value.path}${addressOf(query)}`);
-    place.value = placeHere();
-  };
-  const post = async (deed: Deed) => {
-    // A second press would do it twice.
-    dialog.value = null;
-    return store.post<DeedReply>("do", deed).catch((error: Error) => ({ ok: false, text: error.message }));
-  };
-  const act = async (deed: Deed, done: () => void = () => {}) => {
-    const said = await post(deed);
-    if (said.ok) done();
-    dialog.value = { kind: "said", title: said.ok ? "Done" : "Refused", text: said.text };
-  };
-  const write = (of: (text: string) => Deed, question: string, before?: Refusal) => {
-    const send = async (text: string) => {
-      const said = await post(of(text));
-      if (said.ok) dialog.value = { kind: "said", title: "Done", text: said.text };
-      else write(of, question, { text, refusal: said.text });
-    };
-    const yes = (text: string) => void send(text);
-    dialog.value = { kind: "write", question, yes, ...(before === undefined ? {} : { before }) };
-  };
-  const explain = async ({ kind, name, project: within, title = name }: About) => {
-    const where = within ?? project.value;
-    const said = await store
-      .fetch<DeedReply>("explain", { kind, name, ...(where === null ? {} : { project: where }) })
-      .catch((error: Error) => ({ ok: false, text: error.message }));
-    dialog.value = { kind: "said", title: clean(title), text: said.text };
-  };
+  const { askAndAct, write } = deedsOf(store, dialog);
   const page = computed(() => {
     const { isPerson } = store.viewer.value;
     return {
       query: place.value.query,
       ask,
-      act: isPerson
-        ? (deed: Deed, question: string, done?: () => void) => {
-            dialog.value = { kind: "ask", question, yes: () => void act(deed, done) };
-          }
-        : null,
+      act: isPerson ? askAndAct : null,
       write: isPerson ? (of: (text: string) => Deed, question: string) => write(of, question) : null,
-      explain: (about: About) => void explain(about),
+      explain: (about: About) => void explain(store, dialog, about, project.value),
       fetch: <T,>(name: string, query: Readonly<Record<string, string>>) => store.fetch<T>(name, query),
     };
   });
@@ -102,6 +56,71 @@ export function start(pass: Pass): void {
     );
   };
   render(<App />, root);
+}
+
+/** Returns the place that the address names, and the ways to change it. */
+function address() {
+  const place = signal(placeHere());
+  addEventListener("popstate", () => {
+    place.value = placeHere();
+  });
+  return {
+    place,
+    go: (path: string, query: Readonly<Record<string, string>>) => {
+      history.pushState(null, "", `/${path}${addressOf(query)}`);
+      place.value = placeHere();
+    },
+    ask: (change: Readonly<Record<string, string | null>>) => {
+      const query: Record<string, string> = { ...place.value.query };
+      for (const [name, word] of Object.entries(change)) {
+        if (word === null) delete query[name];
+        else query[name] = word;
+      }
+      history.replaceState(null, "", `/${place.value.path}${addressOf(query)}`);
+      place.value = placeHere();
+    },
+  };
+}
+
+/** Returns how a person's deeds are done: after a question, or with a text that they write. */
+function deedsOf(store: Store, dialog: Signal<DialogState>) {
+  const post = async (deed: Deed) => {
+    // A second press would do it twice.
+    dialog.value = null;
+    return store.post<DeedReply>("do", deed).catch((error: Error) => ({ ok: false, text: error.message }));
+  };
+  const act = async (deed: Deed, done: () => void = () => {}) => {
+    const said = await post(deed);
+    if (said.ok) done();
+    dialog.value = { kind: "said", title: said.ok ? "Done" : "Refused", text: said.text };
+  };
+  const askAndAct = (deed: Deed, question: string, done?: () => void) => {
+    dialog.value = { kind: "ask", question, yes: () => void act(deed, done) };
+  };
+  const write = (of: (text: string) => Deed, question: string, before?: Refusal) => {
+    const send = async (text: string) => {
+      const said = await post(of(text));
+      if (said.ok) dialog.value = { kind: "said", title: "Done", text: said.text };
+      else write(of, question, { text, refusal: said.text });
+    };
+    const yes = (text: string) => void send(text);
+    dialog.value = { kind: "write", question, yes, ...(before === undefined ? {} : { before }) };
+  };
+  return { askAndAct, write };
+}
+
+/** Shows what `kite explain` says; `project`: the one that is shown, null for all. */
+async function explain(
+  store: Store,
+  dialog: Signal<DialogState>,
+  { kind, name, project: within, title = name }: About,
+  project: string | null,
+): Promise<void> {
+  const where = within ?? project;
+  const said = await store
+    .fetch<DeedReply>("explain", { kind, name, ...(where === null ? {} : { project: where }) })
+    .catch((error: Error) => ({ ok: false, text: error.message }));
+  dialog.value = { kind: "said", title: clean(title), text: said.text };
 }
 
 interface Place {
