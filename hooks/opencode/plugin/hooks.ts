@@ -167,69 +167,114 @@ interface Process {
 }
 
 /** Returns the plugin's hooks for one project that the client opened. */
-export async function hooksFor({ client, directory }: Input, { env, isScripted }: Process) {
+export async function hooksFor(input: Input, { env, isScripted }: Process) {
   if (env["KITE"] === "off") return {};
-  const link = new Link(env);
-  const sessions = new Sessions();
-  /** The calls that may run, with what their model is to read behind the result. */
-  const running = new Map<string, string>();
-  /** When each call began that reads a file, as wall time in milliseconds. */
-  const reading = new Map<string, number>();
+  const project = new Project(input, new Link(env), isScripted);
+  return {
+    event: harmless(({ event }: { event: BusEvent }) => busEvent(project, event)),
+    "chat.message": harmless((to: { sessionID: string }, prompt: Prompt) =>
+      beforePrompt(project, to, prompt),
+    ),
+    "tool.execute.before": harmless((call: ToolCall, output: { args: Arguments }) =>
+      beforeTool(project, call, output),
+    ),
+    "tool.execute.after": harmless((call: ToolCall & { args?: Arguments }, output: { output?: unknown }) =>
+      afterTool(project, call, output),
+    ),
+    "shell.env": harmless(
+      async ({ sessionID }: { sessionID?: string }, output: { env: Record<string, string> }) => {
+        const known = project.sessions.get(sessionID ?? "");
+        if (known === undefined) return;
+        const root = project.sessions.rootOf(known);
+        output.env["KITE_SESSION"] = root;
+        if (root !== known.id) output.env["KITE_AGENT"] = known.id;
+      },
+    ),
+    dispose: harmless(async () => {
+      const mains = project.sessions.all().filter(({ parent }) => parent === null);
+      await Promise.all(mains.map(known => project.ends(known)));
+    }),
+  };
+}
 
-  async function ask(known: Known, event: object, how: Omit<Sent, "event">): Promise<Words | null> {
-    const root = sessions.rootOf(known);
+/** The sessions of one project, and what the daemon is told of their lives. */
+class Project {
+  readonly sessions = new Sessions();
+  /** The calls that may run, with what their model is to read behind the result. */
+  readonly running = new Map<string, string>();
+  /** When each call began that reads a file, as wall time in milliseconds. */
+  readonly reading = new Map<string, number>();
+  readonly #client: Input["client"];
+  readonly #directory: string;
+  readonly #link: Link;
+  readonly #isScripted: boolean;
+
+  constructor({ client, directory }: Input, link: Link, isScripted: boolean) {
+    this.#client = client;
+    this.#directory = directory;
+    this.#link = link;
+    this.#isScripted = isScripted;
+  }
+
+  async ask(known: Known, event: object, how: Omit<Sent, "event">): Promise<Words | null> {
+    const root = this.sessions.rootOf(known);
     const who = {
       session_id: root,
       ...(root === known.id ? {} : { agent_id: known.id, agent_type: known.agentType ?? "agent" }),
       ...(known.prompt === null ? {} : { turn_id: known.prompt }),
     };
-    const heard = await link.send({ event: { cwd: directory, ...who, ...event }, ...how });
+    const heard = await this.#link.send({ event: { cwd: this.#directory, ...who, ...event }, ...how });
     if (heard.is === "aborted") return null;
     if (heard.is === "answer") {
-      if (heard.words.person !== undefined) tellPerson(heard.words.person);
+      if (heard.words.person !== undefined) this.#tellPerson(heard.words.person);
       return heard.words;
     }
     const isCall = Reflect.get(event, "hook_event_name") === "PreToolUse";
     if (heard.is === "unreached" && isCall && !known.isTold) {
       known.isTold = true;
-      tellPerson(unreached);
+      this.#tellPerson(unreached);
     }
     return {};
   }
 
-  function tellPerson(message: string): void {
+  #tellPerson(message: string): void {
     // Without a screen nobody reads it.
-    void quietly(() => client.tui.showToast({ body: { message, variant: "warning" } }));
+    void quietly(() => this.#client.tui.showToast({ body: { message, variant: "warning" } }));
   }
 
   /** Returns what is known of a session; asks the client about one that began before this process. */
-  async function knownOf(id: string): Promise<Known> {
-    const known = sessions.get(id);
+  async knownOf(id: string): Promise<Known> {
+    const known = this.sessions.get(id);
     if (known !== undefined) return known;
-    const found = await Promise.race([quietly(() => client.session.get({ path: { id } })), after(turnMs)]);
-    return sessions.get(id) ?? sessions.add(id, found?.data?.parentID ?? null, null);
+    const found = await Promise.race([
+      quietly(() => this.#client.session.get({ path: { id } })),
+      after(turnMs),
+    ]);
+    return this.sessions.get(id) ?? this.sessions.add(id, found?.data?.parentID ?? null, null);
   }
 
   /** Tells the daemon once that the agent begins; returns what its model is to read. */
-  async function begin(known: Known): Promise<string | undefined> {
+  async begin(known: Known): Promise<string | undefined> {
     if (known.hasBegun && !known.isCompacted) return undefined;
     const isMain = known.parent === null;
     const source = known.isCompacted ? "compact" : "startup";
     known.hasBegun = true;
     known.isCompacted = false;
     const name = isMain ? { hook_event_name: "SessionStart", source } : { hook_event_name: "SubagentStart" };
-    const words = await ask(known, name, { budgetMs: startMs });
+    const words = await this.ask(known, name, { budgetMs: startMs });
     return words?.context;
   }
 
   /** Gives the session a further prompt. */
-  async function goOn(known: Known, text: string): Promise<void> {
+  async #goOn(known: Known, text: string): Promise<void> {
     known.injected = text;
     const part = { type: "text", text, synthetic: true };
-    await quietly(() => client.session.promptAsync({ path: { id: known.id }, body: { parts: [part] } }));
+    await quietly(() =>
+      this.#client.session.promptAsync({ path: { id: known.id }, body: { parts: [part] } }),
+    );
   }
 
-  async function turnEnds(known: Known): Promise<void> {
+  async turnEnds(known: Known): Promise<void> {
     known.calls.abort();
     known.calls = new AbortController();
     if (!known.isAtWork) return;
@@ -240,181 +285,174 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
       ...(known.goesOn ? { stop_hook_active: true } : {}),
     };
     known.goesOn = false;
-    const words = await ask(known, stop, { budgetMs: turnMs });
+    const words = await this.ask(known, stop, { budgetMs: turnMs });
     if (words?.goOn !== undefined) {
       known.goesOn = true;
-      return await goOn(known, words.goOn);
+      return await this.#goOn(known, words.goOn);
     }
-    if (isMain && !isScripted) void awaitWake(known);
+    if (isMain && !this.#isScripted) void this.#awaitWake(known);
   }
 
-  async function awaitWake(known: Known): Promise<void> {
+  async #awaitWake(known: Known): Promise<void> {
     known.wake?.abort();
     const wake = new AbortController();
     known.wake = wake;
-    const words = await ask(
+    const words = await this.ask(
       known,
       { hook_event_name: "Stop" },
       { budgetMs: wakeMs, wake: true, signal: wake.signal },
     );
-    if (words?.goOn !== undefined && !wake.signal.aborted && !known.isAtWork) await goOn(known, words.goOn);
+    if (words?.goOn !== undefined && !wake.signal.aborted && !known.isAtWork)
+      await this.#goOn(known, words.goOn);
   }
 
-  async function ends(known: Known): Promise<void> {
+  async ends(known: Known): Promise<void> {
     known.calls.abort();
     known.wake?.abort();
-    sessions.remove(known.id);
+    this.sessions.remove(known.id);
     if (!known.hasBegun) return;
     const isMain = known.parent === null;
     const event = isMain
       ? { hook_event_name: "SessionEnd", reason: "other" }
       : { hook_event_name: "SubagentStop" };
-    await ask(known, event, { budgetMs: turnMs });
+    await this.ask(known, event, { budgetMs: turnMs });
   }
 
   /** The event of a call; null if the daemon is not asked about this tool. */
-  function callEvent(name: string, { tool, callID }: ToolCall, args: Arguments): object | null {
+  callEvent(name: string, { tool, callID }: ToolCall, args: Arguments): object | null {
     const wanted = sentArguments[tool] ?? (tool.startsWith("kite_") ? [] : null);
     if (wanted === null) return null;
     const input = Object.fromEntries(
       wanted.flatMap(key => (args[key] === undefined ? [] : [[key, args[key]]])),
     );
     const { workdir } = args;
-    const cwd =
-      tool !== "bash" || typeof workdir !== "string"
-        ? {}
-        : { cwd: isAbsolute(workdir) ? workdir : join(directory, workdir) };
+    const cwd = tool !== "bash" || typeof workdir !== "string" ? {} : { cwd: this.#absolute(workdir) };
     return { hook_event_name: name, tool_name: tool, tool_use_id: callID, tool_input: input, ...cwd };
   }
 
   /** Returns the absolute path of the file that a call names; empty: it names none. */
-  function pathOf({ filePath }: Arguments): string {
-    if (typeof filePath !== "string") return "";
-    return isAbsolute(filePath) ? filePath : join(directory, filePath);
+  pathOf({ filePath }: Arguments): string {
+    return typeof filePath === "string" ? this.#absolute(filePath) : "";
   }
 
-  /** A call that failed has no event of its own: only its place in the message tells. */
-  async function partChanged(known: Known, part: NonNullable<BusEvent["properties"]>["part"]): Promise<void> {
-    const { tool, callID, state } = part ?? {};
-    if (state?.status !== "error" || tool === undefined || callID === undefined || !running.delete(callID))
-      return;
-    const call = { tool, callID, sessionID: known.id };
-    const event = callEvent("PostToolUseFailure", call, state.input ?? {});
-    const error = (state.error ?? "").slice(0, errorChars);
-    if (event !== null) await ask(known, { ...event, error }, { budgetMs: turnMs });
+  #absolute(path: string): string {
+    return isAbsolute(path) ? path : join(this.#directory, path);
   }
+}
 
-  const onBusEvent: Readonly<Record<string, (known: Known) => Promise<void> | void>> = {
-    "session.idle": turnEnds,
-    "session.error": known => known.calls.abort(),
-    "session.deleted": ends,
-    "session.compacted": known => {
-      known.isCompacted = true;
-    },
-  };
+// The hooks: what the client says happens, or is about to.
 
-  return {
-    event: harmless(async ({ event }: { event: BusEvent }) => {
-      const { type, properties } = event;
-      const info = properties?.info;
-      if (type === "session.created" && info?.id !== undefined) {
-        if (sessions.get(info.id) === undefined)
-          sessions.add(info.id, info.parentID ?? null, info.agent ?? null);
-        return;
-      }
-      const known = sessions.get(properties?.sessionID ?? info?.id ?? "");
-      if (known === undefined) return;
-      if (type === "message.part.updated") await partChanged(known, properties?.part);
-      else await onBusEvent[type]?.(known);
-    }),
+async function busEvent(project: Project, { type, properties }: BusEvent): Promise<void> {
+  const { sessions } = project;
+  const info = properties?.info;
+  if (type === "session.created" && info?.id !== undefined) {
+    if (sessions.get(info.id) === undefined) sessions.add(info.id, info.parentID ?? null, info.agent ?? null);
+    return;
+  }
+  const known = sessions.get(properties?.sessionID ?? info?.id ?? "");
+  if (known === undefined) return;
+  if (type === "message.part.updated") await partChanged(project, known, properties?.part);
+  else await onBusEvent[type]?.(project, known);
+}
 
-    "chat.message": harmless(
-      async (
-        { sessionID }: { sessionID: string },
-        { message, parts }: { message: { id: string }; parts: Part[] },
-      ) => {
-        const known = await knownOf(sessionID);
-        known.wake?.abort();
-        const told = await begin(known);
-        known.prompt = message.id;
-        known.isAtWork = true;
-        const isOwn = known.injected !== null && parts.some(({ text }) => text === known.injected);
-        known.injected = null;
-        if (!isOwn) known.goesOn = false;
-        const prompted = { hook_event_name: "UserPromptSubmit", ...(isOwn ? { by_client: true } : {}) };
-        const words = known.parent === null ? await ask(known, prompted, { budgetMs: turnMs }) : null;
-        const text = [told, words?.context].filter(one => one !== undefined).join("\n");
-        const last = parts.at(-1);
-        // A part's id orders it: this one comes behind the last.
-        if (text !== "" && last !== undefined)
-          parts.push({
-            ...{ id: `${last.id}z`, sessionID, messageID: message.id, synthetic: true },
-            type: "text",
-            text,
-          });
-      },
-    ),
+const onBusEvent: Readonly<Record<string, (project: Project, known: Known) => Promise<void> | void>> = {
+  "session.idle": (project, known) => project.turnEnds(known),
+  "session.error": (_, known) => known.calls.abort(),
+  "session.deleted": (project, known) => project.ends(known),
+  "session.compacted": (_, known) => {
+    known.isCompacted = true;
+  },
+};
 
-    "tool.execute.before": harmless(async (call: ToolCall, output: { args: Arguments }) => {
-      const event = callEvent("PreToolUse", call, output.args);
-      if (event === null) {
-        if (call.tool === "read" && pathOf(output.args) !== "") remember(reading, call.callID, Date.now());
-        return;
-      }
-      const known = await knownOf(call.sessionID);
-      const told = await begin(known);
-      known.isAtWork = true;
-      const readAtMs = known.reads.get(pathOf(output.args));
-      const read = readAtMs === undefined ? {} : { read_at_ms: readAtMs };
-      const words = await ask(
-        known,
-        { ...event, ...read },
-        { budgetMs: writeMs, signal: known.calls.signal },
-      );
-      if (words === null) throw new Refusal("Kite: the turn ended while this call waited. It did not run.");
-      const text = [told, words.context].filter(one => one !== undefined).join("\n");
-      if (words.deny !== undefined) throw new Refusal(text === "" ? words.deny : `${words.deny}\n${text}`);
-      if (call.tool.startsWith("kite_")) output.args[callParameter] = call.callID;
-      remember(running, call.callID, text);
-    }),
+/** A call that failed has no event of its own: only its place in the message tells. */
+async function partChanged(
+  project: Project,
+  known: Known,
+  part: NonNullable<BusEvent["properties"]>["part"],
+): Promise<void> {
+  const { tool, callID, state } = part ?? {};
+  if (state?.status !== "error" || tool === undefined || callID === undefined) return;
+  if (!project.running.delete(callID)) return;
+  const call = { tool, callID, sessionID: known.id };
+  const event = project.callEvent("PostToolUseFailure", call, state.input ?? {});
+  const error = (state.error ?? "").slice(0, errorChars);
+  if (event !== null) await project.ask(known, { ...event, error }, { budgetMs: turnMs });
+}
 
-    "tool.execute.after": harmless(
-      async (call: ToolCall & { args?: Arguments }, output: { output?: unknown }) => {
-        const event = callEvent("PostToolUse", call, call.args ?? {});
-        if (event === null) {
-          const beganMs = reading.get(call.callID);
-          reading.delete(call.callID);
-          if (beganMs !== undefined)
-            noteRead(await knownOf(call.sessionID), pathOf(call.args ?? {}), beganMs);
-          return;
-        }
-        const known = await knownOf(call.sessionID);
-        const words = call.tool.startsWith("kite_") ? null : await ask(known, event, { budgetMs: turnMs });
-        const text = [running.get(call.callID), words?.context].filter(Boolean).join("\n");
-        running.delete(call.callID);
-        if (text !== "" && typeof output.output === "string") output.output += `\n\n${text}`;
-      },
-    ),
+interface Prompt {
+  message: { id: string };
+  parts: Part[];
+}
 
-    "shell.env": harmless(
-      async ({ sessionID }: { sessionID?: string }, output: { env: Record<string, string> }) => {
-        const known = sessions.get(sessionID ?? "");
-        if (known === undefined) return;
-        const root = sessions.rootOf(known);
-        output.env["KITE_SESSION"] = root;
-        if (root !== known.id) output.env["KITE_AGENT"] = known.id;
-      },
-    ),
+async function beforePrompt(
+  project: Project,
+  { sessionID }: { sessionID: string },
+  { message, parts }: Prompt,
+): Promise<void> {
+  const known = await project.knownOf(sessionID);
+  known.wake?.abort();
+  const told = await project.begin(known);
+  known.prompt = message.id;
+  known.isAtWork = true;
+  const isOwn = known.injected !== null && parts.some(({ text }) => text === known.injected);
+  known.injected = null;
+  if (!isOwn) known.goesOn = false;
+  const prompted = { hook_event_name: "UserPromptSubmit", ...(isOwn ? { by_client: true } : {}) };
+  const words = known.parent === null ? await project.ask(known, prompted, { budgetMs: turnMs }) : null;
+  const text = [told, words?.context].filter(one => one !== undefined).join("\n");
+  const last = parts.at(-1);
+  // A part's id orders it: this one comes behind the last.
+  if (text !== "" && last !== undefined)
+    parts.push({
+      ...{ id: `${last.id}z`, sessionID, messageID: message.id, synthetic: true },
+      type: "text",
+      text,
+    });
+}
 
-    dispose: harmless(async () => {
-      await Promise.all(
-        sessions
-          .all()
-          .filter(({ parent }) => parent === null)
-          .map(ends),
-      );
-    }),
-  };
+async function beforeTool(project: Project, call: ToolCall, output: { args: Arguments }): Promise<void> {
+  const event = project.callEvent("PreToolUse", call, output.args);
+  const path = project.pathOf(output.args);
+  if (event === null) {
+    if (call.tool === "read" && path !== "") remember(project.reading, call.callID, Date.now());
+    return;
+  }
+  const known = await project.knownOf(call.sessionID);
+  const told = await project.begin(known);
+  known.isAtWork = true;
+  const readAtMs = known.reads.get(path);
+  const read = readAtMs === undefined ? {} : { read_at_ms: readAtMs };
+  const words = await project.ask(
+    known,
+    { ...event, ...read },
+    { budgetMs: writeMs, signal: known.calls.signal },
+  );
+  if (words === null) throw new Refusal("Kite: the turn ended while this call waited. It did not run.");
+  const text = [told, words.context].filter(one => one !== undefined).join("\n");
+  if (words.deny !== undefined) throw new Refusal(text === "" ? words.deny : `${words.deny}\n${text}`);
+  if (call.tool.startsWith("kite_")) output.args[callParameter] = call.callID;
+  remember(project.running, call.callID, text);
+}
+
+async function afterTool(
+  project: Project,
+  call: ToolCall & { args?: Arguments },
+  output: { output?: unknown },
+): Promise<void> {
+  const { running, reading } = project;
+  const event = project.callEvent("PostToolUse", call, call.args ?? {});
+  if (event === null) {
+    const beganMs = reading.get(call.callID);
+    reading.delete(call.callID);
+    if (beganMs !== undefined)
+      noteRead(await project.knownOf(call.sessionID), project.pathOf(call.args ?? {}), beganMs);
+    return;
+  }
+  const known = await project.knownOf(call.sessionID);
+  const words = call.tool.startsWith("kite_") ? null : await project.ask(known, event, { budgetMs: turnMs });
+  const text = [running.get(call.callID), words?.context].filter(Boolean).join("\n");
+  running.delete(call.callID);
+  if (text !== "" && typeof output.output === "string") output.output += `\n\n${text}`;
 }
 
 /** Remembers something of a call, and forgets the oldest ones. */
