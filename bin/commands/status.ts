@@ -2,8 +2,10 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { lostStoreProblem, olderStoreAdvice, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
+import type { OverviewReply } from "../../protocol/schemas/overview.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import {
+  type Client,
   interrupted,
   type ProcessContext,
   print,
@@ -111,89 +113,96 @@ export async function status(
   directory?: string,
   flags: ScopeFlags = {},
 ): Promise<number> {
-  const { socket, downFile } = world.paths;
-  const older = olderStoreText(world.paths, world.now(), at => clock(at, world.now()));
-  const lost = lostStoreProblem(world.paths) ?? (older === null ? null : `${older}; ${olderStoreAdvice}`);
-  const store = lost === null ? [] : [lost];
-  const absent = () => {
-    const notes = [...store, ...whatIsOff(world)];
-    const why = notes.length === 0 ? {} : { warnings: notes };
-    if (json) printJson(world, { running: false, socket, start: "kite up", ...why });
-    else print(world, notRunningView(screenOf(world), existsSync(downFile), notes));
-  };
+  const store = storeWarnings(world);
   const isScreen = !json && world.stdout.isTTY === true;
   const isOfAll = json || flags.all === true;
-  const cwd = directory === undefined ? world.cwd : namedDirectory(world.cwd, directory);
+  const isNamed = directory !== undefined;
+  const cwd = isNamed ? namedDirectory(world.cwd, directory) : world.cwd;
   return withDaemon(
     world,
     json,
     async client => {
       const answer = await client.request("overview", isOfAll ? {} : { cwd });
       if (!answer.ok && answer.code === "unknown_type") throw unknownForm(client, "knows no overview");
-      const {
-        stats,
-        off,
-        mode,
-        changedFiles = [],
-        settings,
-        rescue,
-        store: shared,
-        project,
-        projectTasks,
-        unreachable,
-        ...lists
-      } = granted(answer);
-      if (unreachable !== undefined && directory !== undefined) throw projectUnknown(cwd, unreachable);
-      const rows = {
-        sessions: await rowsFrom(client, "sessions", lists.sessions),
-        locks: await rowsFrom(client, "locks", lists.locks),
-        holds: await rowsFrom(client, "holds", lists.holds),
-        refusals: await rowsFrom(client, "refusals", lists.refusals),
-        risks: await rowsFrom(client, "risks", lists.risks),
-        watched: await rowsFrom(client, "task_watched", lists.watched),
-        wiped: lists.wiped ?? [],
-        ...(lists.elsewhere === undefined
-          ? {}
-          : { elsewhere: await rowsFrom(client, "elsewhere", lists.elsewhere) }),
-        ...(lists.sameFiles === undefined
-          ? {}
-          : { sameFiles: await rowsFrom(client, "same_files", lists.sameFiles) }),
-      };
-      const all = [
-        ...store,
-        ...offTexts(off, world),
-        ...(mode === undefined ? [] : [observedText]),
-        ...changedTexts(changedFiles, world),
-        ...settingsTexts(settings),
-        ...(rescue === undefined ? [] : damageTexts(rescue, rescue.trouble)),
-        ...warnings(stats, version),
-        ...(await hookWarnings(world, rows.sessions)),
-        ...unplaced(rows.sessions),
-      ];
+      const overview = granted(answer);
+      const { stats, project, projectTasks, store: shared, unreachable } = overview;
+      if (unreachable !== undefined && isNamed) throw projectUnknown(cwd, unreachable);
+      const rows = await overviewRows(client, overview);
+      const all = [...store, ...(await overviewWarnings(world, overview, rows.sessions))];
       const sharing = shared === undefined ? {} : { store: shared };
-      const data = { stats, socket, ...rows, ...sharing, warnings: all };
+      const data = { stats, socket: world.paths.socket, ...rows, ...sharing, warnings: all };
       const titles = isScreen
         ? await (await import("../context/terminals.ts")).titlesFor(world, client)
         : null;
       const next = rows.sessions.length > 0 ? [] : (await import("./home-screen.ts")).nextStep(world, 0);
-      return printShown(world, json, { running: true, ...data }, screen =>
-        statusView(
-          {
-            ...data,
-            next,
-            project,
-            isNamed: directory !== undefined,
-            isPersons: titles !== null,
-            ...(titles === null ? {} : { titles }),
-            ...(projectTasks === undefined ? {} : { projectTasks }),
-          },
-          screen,
-        ),
-      );
+      const shown = {
+        ...{ ...data, next, project, isNamed, isPersons: titles !== null },
+        ...(titles === null ? {} : { titles }),
+        ...(projectTasks === undefined ? {} : { projectTasks }),
+      };
+      return printShown(world, json, { running: true, ...data }, screen => statusView(shown, screen));
     },
-    // What was wiped in all projects a person sees alone.
-    { absent, saysStale: true, ...(isScreen || isOfAll ? { person: "unnamed" } : {}) },
+    {
+      absent: () => showAbsent(world, json, store),
+      saysStale: true,
+      // What was wiped in all projects a person sees alone.
+      ...(isScreen || isOfAll ? { person: "unnamed" } : {}),
+    },
   );
+}
+
+/** Returns what is wrong with the store as a whole, at most one sentence. */
+function storeWarnings(world: ProcessContext): readonly string[] {
+  const lost = lostStoreProblem(world.paths);
+  if (lost !== null) return [lost];
+  const older = olderStoreText(world.paths, world.now(), at => clock(at, world.now()));
+  return older === null ? [] : [`${older}; ${olderStoreAdvice}`];
+}
+
+/** Says that no daemon runs, with what a person has to know nevertheless. */
+function showAbsent(world: ProcessContext, json: boolean, store: readonly string[]): void {
+  const { socket, downFile } = world.paths;
+  const notes = [...store, ...whatIsOff(world)];
+  const why = notes.length === 0 ? {} : { warnings: notes };
+  if (json) printJson(world, { running: false, socket, start: "kite up", ...why });
+  else print(world, notRunningView(screenOf(world), existsSync(downFile), notes));
+}
+
+/** Returns the rows of the overview's lists, which may have further pages. */
+async function overviewRows(client: Client, lists: OverviewReply) {
+  return {
+    sessions: await rowsFrom(client, "sessions", lists.sessions),
+    locks: await rowsFrom(client, "locks", lists.locks),
+    holds: await rowsFrom(client, "holds", lists.holds),
+    refusals: await rowsFrom(client, "refusals", lists.refusals),
+    risks: await rowsFrom(client, "risks", lists.risks),
+    watched: await rowsFrom(client, "task_watched", lists.watched),
+    wiped: lists.wiped ?? [],
+    ...(lists.elsewhere === undefined
+      ? {}
+      : { elsewhere: await rowsFrom(client, "elsewhere", lists.elsewhere) }),
+    ...(lists.sameFiles === undefined
+      ? {}
+      : { sameFiles: await rowsFrom(client, "same_files", lists.sameFiles) }),
+  };
+}
+
+/** Returns what a person should know besides the rows, each with what to do. */
+async function overviewWarnings(
+  world: ProcessContext,
+  { stats, off, mode, changedFiles = [], settings, rescue }: OverviewReply,
+  sessions: readonly SessionRow[],
+): Promise<readonly string[]> {
+  return [
+    ...offTexts(off, world),
+    ...(mode === undefined ? [] : [observedText]),
+    ...changedTexts(changedFiles, world),
+    ...settingsTexts(settings),
+    ...(rescue === undefined ? [] : damageTexts(rescue, rescue.trouble)),
+    ...warnings(stats, version),
+    ...(await hookWarnings(world, sessions)),
+    ...unplaced(sessions),
+  ];
 }
 
 /** Returns a warning for each session whose repository Kite could not determine. */
