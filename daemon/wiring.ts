@@ -24,9 +24,7 @@ import type { Instance } from "./instance/instance.ts";
 import { isToken, openPersonToken } from "./instance/socket.ts";
 import { FileJournal } from "./journal/file-journal.ts";
 import { journalBefore, olderStoreText, shortStart, writeStoreMark } from "./journal/store-mark.ts";
-import { unbindsLateRunners } from "./lead/merges.ts";
-import { takesSentRoles } from "./lead/roles.ts";
-import { claimsSharedTasks, followsSharedTasks, spawnServices } from "./lead/spawns.ts";
+import { leadFollowers, leadListeners, requestServices } from "./leading.ts";
 import type { DaemonOptions } from "./options.ts";
 import { Acknowledged } from "./requests/handler.ts";
 import type { HandlerServices } from "./requests/handlers.ts";
@@ -248,15 +246,6 @@ function ownClaims(own: Engine, isShared: (project: string) => boolean): ClaimLo
   };
 }
 
-// The list of the services and the listeners that leading features bring.
-
-const leadServices = spawnServices;
-
-const leadListeners = [unbindsLateRunners, claimsSharedTasks];
-
-/** They hear both logs of a machine that shares one: `own` its own, `shared` the shared one. */
-const leadFollowers = [followsSharedTasks, takesSentRoles];
-
 interface Built {
   readonly services: HandlerServices;
   /** The git that is asked, which learns where sessions work. */
@@ -298,7 +287,7 @@ export function buildServices(
   const services: HandlerServices = {
     ...hooks,
     rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),
-    ...leadServices(config, base),
+    ...requestServices(config, base),
     shared: shared?.store ?? null,
     projectNames: { outside, git: facts },
     renewNode: () => renewNode(paths),

@@ -7,14 +7,7 @@ import { actionTraits, type HookAction, type HookOutcome } from "../../hooks/sea
 import { limits } from "../../protocol/limits.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { rowsOfActor, rowsOfSession } from "../core/tables/locks.ts";
-import { gateActions, gatePart } from "../lead/gates.ts";
-import { healthPart } from "../lead/health.ts";
-import { mergePart } from "../lead/merges.ts";
-import { rolePart } from "../lead/roles.ts";
-import { type LeadServices, leadServices, trustedReader } from "../lead/services.ts";
-import { trustedIn } from "../lead/settings.ts";
-import { spawnPart } from "../lead/spawns.ts";
-import { teamActions, teamPart } from "../lead/team-gate.ts";
+import { leadActions, leadHooks, leadParts } from "../leading.ts";
 import type { Services } from "../options.ts";
 import { rescueActions, rescuePart } from "../rescue/wiped.ts";
 import type { Call } from "../server/call.ts";
@@ -86,33 +79,24 @@ const baseActions = {
   await_release: awaitRelease,
 } satisfies { readonly [D in HookAction["do"]]?: ActionHandler<D> };
 
-// The list of slices for hooks: what does each action, and who joins in at the points of the base, in this order.
+// What does each action, and who joins in at the points of the base, in this order.
 
 export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   ...baseActions,
-  ...gateActions,
-  ...teamActions,
+  ...leadActions,
   ...rescueActions,
 };
 
-const parts: readonly HookPart<HookServices>[] = [
-  branchPart,
-  gatePart,
-  rolePart,
-  teamPart,
-  spawnPart,
-  mergePart,
-  healthPart,
-];
+const parts: readonly HookPart<HookServices>[] = [branchPart, ...leadParts];
 const pointsWithRescue = hookPoints<HookServices>([...parts, rescuePart]);
 const pointsWithout = hookPoints<HookServices>(parts);
 
 /** Returns `services` with those of hooks, of both halves. */
-export function allHookServices(services: Services, options: HookServicesOptions): LeadServices {
-  const trusted = trustedReader(options);
+export function allHookServices(services: Services, options: HookServicesOptions) {
+  const trusted = leadHooks.trustedReader(options);
   const points = options.config.values.rescue === "off" ? pointsWithout : pointsWithRescue;
-  const base = hookServices(services, { ...options, trusted, trustedIn, points });
-  return leadServices(base, { ...options, trusted });
+  const base = hookServices(services, { ...options, trusted, trustedIn: leadHooks.trustedIn, points });
+  return leadHooks.services(base, { ...options, trusted });
 }
 
 /** The table has one handler for each name; the compiler cannot see that an action gets its own. */

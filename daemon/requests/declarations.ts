@@ -11,12 +11,12 @@ import type { Session } from "../core/tables/sessions.ts";
 import type { Logs } from "../engine/log-view.ts";
 import { refs } from "../facts/facts.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
+import { declareParts } from "../leading.ts";
 import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";
 import { overlapsThere } from "../sharing/elsewhere.ts";
 import type { RequestHandler } from "./handler.ts";
 import { forward } from "./handler.ts";
-import { declareParts } from "./points.ts";
 
 export const declare: RequestHandler<"declare", HookServices> = async (services, request, call) => {
   await services.engine.read(() => {});

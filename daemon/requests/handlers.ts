@@ -1,13 +1,6 @@
 /** The list of the features' handlers: one for each request. */
 import type { RequestOf, Requests, RequestType } from "../../protocol/schemas/requests.ts";
-import { checkHandlers } from "../lead/checks.ts";
-import { debateHandlers } from "../lead/debates.ts";
-import { releaseHandlers } from "../lead/health.ts";
-import { mergeHandlers } from "../lead/merges.ts";
-import { roleHandlers } from "../lead/roles.ts";
-import type { LeadServices } from "../lead/services.ts";
-import type { SpawnServices } from "../lead/spawns.ts";
-import { spawnHandlers } from "../lead/spawns.ts";
+import { type LeadingServices, leadHandlers } from "../leading.ts";
 import { rescueHandlers } from "../rescue/restores.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Call } from "../server/call.ts";
@@ -26,7 +19,7 @@ import { sessionHandlers } from "./sessions.ts";
 import { taskHandlers } from "./tasks.ts";
 
 /** The services of all handlers together. */
-export type HandlerServices = DaemonServices & LeadServices & SpawnServices & RescueServices & StoreServices;
+export type HandlerServices = DaemonServices & LeadingServices & RescueServices & StoreServices;
 
 const handlers: HandlersOf<Requests, HandlerServices> = {
   ...sessionHandlers,
@@ -40,12 +33,7 @@ const handlers: HandlersOf<Requests, HandlerServices> = {
   overview,
   declare,
   hook,
-  ...checkHandlers,
-  ...debateHandlers,
-  ...releaseHandlers,
-  ...mergeHandlers,
-  ...roleHandlers,
-  ...spawnHandlers,
+  ...leadHandlers,
 };
 
 /** Answers a request, now or later; see `RequestHandler`. */

@@ -15,7 +15,9 @@ import type { Logs } from "../engine/log-view.ts";
 import { refs } from "../facts/facts.ts";
 import type { MountView } from "../facts/mounts.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
+import { leadTargets, statsColumns } from "../leading.ts";
 import type { Services } from "../options.ts";
+import { damageNow, lostNow, rescueTargets } from "../rescue/listing.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import { type Call, isRefusal, type Steps } from "../server/call.ts";
 import { elsewhereRows, sameFileRows } from "../sharing/elsewhere.ts";
@@ -27,7 +29,6 @@ import { lockRows, sessionRows, transcriptRows } from "../views/sessions.ts";
 import { clientTaskRows, isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
 import { declarationRows, endedDeclarationRows, riskRows, workStates, writeRows } from "../views/work.ts";
 import type { DaemonServices, HandlersOf, RequestHandler, Target } from "./handler.ts";
-import { damageNow, leadTargets, lostNow, rescueTargets, statsColumns } from "./points.ts";
 
 // The daemon's counters.
 

@@ -9,18 +9,28 @@ import type { NewTask, TaskImport, TaskState } from "../core/tables/tasks.ts";
 import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
+import { taskGates } from "../leading.ts";
 import type { Call } from "../server/call.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
 import { signOfLife } from "../sessions/proposals.ts";
 import { decidedBy, noteReply } from "../trail/decisions.ts";
 import type { TrailLine } from "../trail/line.ts";
 import { hasRowsOf } from "../views/paging.ts";
-import { type Asking, callerOf, forward, type HandlersOf, projectOf, type TaskStep } from "./handler.ts";
-import { taskGates } from "./points.ts";
+import {
+  type Asking,
+  callerOf,
+  forward,
+  type HandlersOf,
+  projectOf,
+  type TaskGate,
+  type TaskStep,
+} from "./handler.ts";
 
 // Asks the features that have a say whether an agent may create tasks, or call one done. A person always may.
 
 type Later = Promise<void> | undefined;
+
+const gates: readonly TaskGate[] = taskGates;
 
 /** Goes on with the gates' warnings, or refuses. Where no gate has anything to ask it goes on at once. */
 function beforeTask(
@@ -32,7 +42,7 @@ function beforeTask(
 ): Later {
   const by = callerOf(services, request, call);
   const asked =
-    by === null ? [] : taskGates.map(gate => gate.ask(services, by, step)).filter(one => one !== null);
+    by === null ? [] : gates.map(gate => gate.ask(services, by, step)).filter(one => one !== null);
   if (asked.length === 0) return goOn([]);
   const about = step === "create" || step.task === null ? {} : { task: step.task };
   return Promise.all(asked).then(findings => {

@@ -4,14 +4,10 @@ import type { KiteEvent } from "../../protocol/events.ts";
 import { personOnWire } from "../../protocol/names.ts";
 import type { TaskEvent } from "../../protocol/schemas/task.ts";
 import type { CoreEvent } from "../core/tables/entries.ts";
-import { mergeLines, spawnLines } from "../lead/columns.ts";
+import { leadLines } from "../leading.ts";
 import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
 import type { EventFields, EventLines } from "./line.ts";
 import type { TrailLine } from "./trail.ts";
-
-// The list of the trail lines that leading features write of their events.
-
-const leadLines: EventLines = { ...spawnLines, ...mergeLines };
 
 /** Returns the trail lines for the events of one step. */
 export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
