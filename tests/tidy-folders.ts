@@ -23,7 +23,7 @@ const wings: readonly Wing[] = [
   {
     folder: "daemon/core",
     rooms: words(
-      "frame tables nodes branches work locks tasks messages outbox sessions lead state.ts dispatch.ts snapshot.ts apply.ts gap.ts invariants.ts",
+      "frame tables nodes branches work locks tasks messages outbox sessions lead state.ts dispatch.ts invariants.ts slices.ts snapshot.ts apply.ts gap.ts",
     ),
     against: [
       ["tables", "nodes", 2, store],
@@ -37,12 +37,12 @@ const wings: readonly Wing[] = [
   {
     folder: "daemon",
     rooms: words(
-      "bounded-map.ts core journal engine facts server instance store config options.ts trail sessions worktree views hooks rescue sharing lead requests wiring.ts main.ts start.ts",
+      "bounded-map.ts core journal engine facts server instance store config options.ts trail sessions worktree views hooks rescue sharing lead leading.ts requests wiring.ts main.ts start.ts",
     ),
     against: [
-      ["hooks", "lead", 8, list],
+      ["hooks", "leading.ts", 1, list],
       ["config", "lead", 1, list],
-      ["trail", "lead", 1, list],
+      ["trail", "leading.ts", 1, list],
       ["views", "lead", 1, list],
       ["hooks", "rescue", 1, list],
       ["hooks", "sharing", 1, store],
@@ -59,7 +59,7 @@ const wings: readonly Wing[] = [
     rooms: words("seam shell git plans clients install claude-code lead client opencode"),
     against: [
       ["seam", "lead", 1, list],
-      ["plans", "lead", 2, list],
+      ["plans", "lead", 1, list],
       ["claude-code", "lead", 1, list],
     ],
   },
@@ -75,7 +75,7 @@ const wings: readonly Wing[] = [
     ),
     against: [
       ["limits.ts", "lead", 1, list],
-      ["schemas", "lead", 5, list],
+      ["schemas", "lead", 7, list],
       ["schemas", "session-rows.ts", 1, "an overview has rows of sessions"],
       ["schemas", "work.ts", 1, "an overview has rows of work"],
     ],

@@ -3,33 +3,30 @@
  * base; the base never imports it. The two meet in the lists of slices.
  */
 import { dirname, normalize } from "node:path/posix";
+import { functionsOf } from "./tidy-grain.ts";
 import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 
+/** How many lists there are at most, and how long a function of one may be: a list is a file of rows and nothing else. */
+export const listsMax = 16;
+export const listFunctionLinesMax = 20;
+
 /** The files that list the slices of a floor, of both halves. */
-const lists: ReadonlySet<string> = new Set([
+export const lists: ReadonlySet<string> = new Set([
   "bin/command-table.ts",
   "bin/leading.ts",
   "bin/mcp/tool-list.ts",
   "bin/row-list.ts",
   "bin/view/features.ts",
-  "daemon/config/config.ts",
-  "daemon/core/invariants.ts",
-  "daemon/core/dispatch.ts",
+  "daemon/config/settings.ts",
+  "daemon/core/slices.ts",
   "daemon/core/state.ts",
-  "daemon/hooks/run.ts",
-  "daemon/requests/handlers.ts",
-  "daemon/requests/points.ts",
-  "daemon/trail/from-events.ts",
+  "daemon/leading.ts",
   "daemon/views/columns.ts",
-  "daemon/wiring.ts",
-  "hooks/plans/answers/slices.ts",
   "hooks/plans/slices.ts",
   "hooks/claude-code/slices.ts",
   "hooks/seam/slices.ts",
-  "protocol/events.ts",
   "protocol/limits.ts",
-  "protocol/schemas/requests.ts",
-  "protocol/session-rows.ts",
+  "protocol/schemas/leading.ts",
 ]);
 
 /** What stands on both halves and shows them: nothing but the list of commands imports it. */
@@ -55,6 +52,18 @@ export function importsThroughWall(sources: readonly Source[]): string[] {
       if (isLeading(target)) found.push(`${path} imports ${target}`);
   }
   return found;
+}
+
+/** Lists that are not there, that name nothing of the leading half, or that hold more than rows. */
+export function wrongLists(sources: readonly Source[], named: ReadonlySet<string> = lists): string[] {
+  return [...named].flatMap(path => {
+    const source = sources.find(one => one.path === path);
+    if (source === undefined) return [`${path} is not there`];
+    const long = functionsOf(source).filter(({ lines }) => lines > listFunctionLinesMax);
+    const found = long.map(({ name, lines }) => `${path}: ${name} has ${lines} lines`);
+    if (!targetsOf(source).some(isLeading)) found.push(`${path} imports nothing that leads agents`);
+    return found;
+  });
 }
 
 /** The project's own files that a file imports. */

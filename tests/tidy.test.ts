@@ -33,7 +33,14 @@ import {
   wholeImports,
 } from "./tidy-rules.ts";
 import { codeOf, importsOf, type Source, withoutElements } from "./tidy-source.ts";
-import { importsOfTop, importsThroughWall } from "./tidy-wall.ts";
+import {
+  importsOfTop,
+  importsThroughWall,
+  listFunctionLinesMax,
+  lists,
+  listsMax,
+  wrongLists,
+} from "./tidy-wall.ts";
 import { bannedNames } from "./tidy-words.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -133,6 +140,18 @@ describe("who may import whom", () => {
 describe("the wall", () => {
   it("keeps the base from importing what leads agents", () => {
     expect(importsThroughWall(product)).toEqual([]);
+  });
+
+  it(`has at most ${listsMax} lists, which are rows and nothing else`, () => {
+    expect(lists.size).toBeLessThanOrEqual(listsMax);
+    expect(wrongLists(product)).toEqual([]);
+    const reaching = 'import { a } from "./lead/a.ts";\n';
+    const named = new Set(["bin/a.ts"]);
+    const functionOf = (lines: number) => `${reaching}function b() {\n${"  a();\n".repeat(lines - 2)}}\n`;
+    expect(wrongLists(file("bin/a.ts", functionOf(listFunctionLinesMax)), named)).toEqual([]);
+    expect(wrongLists(file("bin/a.ts", functionOf(listFunctionLinesMax + 1)), named)).toHaveLength(1);
+    expect(wrongLists(file("bin/a.ts", "const a = [1];\n"), named)).toHaveLength(1);
+    expect(wrongLists([], named)).toEqual(["bin/a.ts is not there"]);
   });
 
   it.each([
