@@ -1,5 +1,6 @@
 // The program's entry. It imports nothing before it has checked Node's version, so that an old Node can still
 // report what is wrong.
+
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
 const sayVersion = () => import("./frequent/version.ts");

@@ -1,3 +1,5 @@
+/** This program's version, and the paths of its build. */
+
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import metadata from "../package.json" with { type: "json" };

@@ -1,3 +1,5 @@
+/** Refusals: every code, the form on the wire, and how one is made. */
+
 /** Every refusal's code, with when the daemon sends it. The refusal's sentence says what to do next. */
 export const codes = {
   invalid_json: "the line is not a JSON object",

@@ -1,3 +1,5 @@
+/** `kite agent` shows one agent on a screen, and `kite rename` gives one another name. */
+
 import type { Command } from "commander";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";

@@ -1,3 +1,5 @@
+/** `kite declare` says what an agent is about to do. The command's flags; `declare.ts` reads them. */
+
 import { type Command, Option } from "commander";
 import type { Run } from "../context/process-context.ts";
 import { type Flag, type FlagName, flagNames } from "./declare.ts";

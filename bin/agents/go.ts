@@ -1,3 +1,5 @@
+/** `kite go` takes a person to the terminal in which an agent runs. */
+
 import type { Command } from "commander";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";

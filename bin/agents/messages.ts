@@ -1,3 +1,5 @@
+/** The commands for messages to other sessions, for values that a project shares, and for freezes. */
+
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";

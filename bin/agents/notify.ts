@@ -1,3 +1,5 @@
+/** `kite notify` shows a desktop notice when somebody needs a person, waits for long, or lost work. */
+
 import type { Command } from "commander";
 import { LocalError } from "../../client/errors.ts";
 import { type NotifySetting, notifyDefaults } from "../../daemon/config/base-settings.ts";

@@ -1,3 +1,5 @@
+/** `kite complete` lists the words that complete a command line. */
+
 import { relative } from "node:path";
 import { Command, type Option } from "commander";
 import { LocalError } from "../../client/errors.ts";

@@ -1,3 +1,5 @@
+/** `kite completion` prints the script with which a shell completes Kite's command line. */
+
 import type { Command } from "commander";
 import type { Run } from "../context/process-context.ts";
 

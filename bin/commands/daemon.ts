@@ -1,3 +1,5 @@
+/** `kite up` starts the daemon, and `kite down` stops it. */
+
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { ConnectionClosed, LocalError, NotRunning, StartFailed } from "../../client/errors.ts";

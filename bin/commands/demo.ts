@@ -1,3 +1,5 @@
+/** `kite demo` plays four simulated sessions that share files, and tells what happened. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,5 @@
+/** `kite lock` holds files and resources while a command runs. */
+
 import { spawn } from "node:child_process";
 import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

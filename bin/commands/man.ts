@@ -1,3 +1,5 @@
+/** `kite man` makes the manual page from the help of every command. */
+
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,5 @@
+/** `kite mcp` serves Kite's tools to an agent; `kite instructions` prints what an agent without hooks has to know. */
+
 import type { Command } from "commander";
 import { type ProcessContext, print, type Run } from "../context/process-context.ts";
 

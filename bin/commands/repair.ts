@@ -1,3 +1,5 @@
+/** `kite repair` saves what can be read of a damaged journal. */
+
 import { constants, lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";

@@ -1,3 +1,5 @@
+/** `kite status` shows who is at work, who holds what, and who waits for what. */
+
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { lostStoreProblem, olderStoreAdvice, olderStoreText } from "../../daemon/journal/store-mark.ts";

@@ -1,3 +1,5 @@
+/** `kite statusline` prints one line for Claude Code's status line. */
+
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { LocalError } from "../../client/errors.ts";

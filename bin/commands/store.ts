@@ -1,3 +1,5 @@
+/** `kite store` shares tasks, messages and context with other machines through a PostgreSQL. */
+
 import type { Command } from "commander";
 import { terminalQuestion, terminalSecret } from "../context/person.ts";
 import type { Run } from "../context/process-context.ts";

@@ -1,3 +1,5 @@
+/** `kite unlock` releases locks. */
+
 import type { Command } from "commander";
 import { isResource } from "../../protocol/names.ts";
 import { shellArgument } from "../../protocol/text.ts";

@@ -1,3 +1,5 @@
+/** Closes the file descriptors that a process inherited beyond its own. */
+
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 
 const closeOnExec = 0o2000000;

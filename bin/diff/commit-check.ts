@@ -1,3 +1,5 @@
+/** `kite commit-check` says whether another agent has a file of the commit that git is about to make. */
+
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

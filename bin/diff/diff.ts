@@ -1,3 +1,5 @@
+/** `kite diff` shows what changed between versions of a file, or what is not committed, by writer. */
+
 import type { Command } from "commander";
 import { isResource } from "../../protocol/names.ts";
 import { actingSession } from "../context/actor.ts";

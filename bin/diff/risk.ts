@@ -1,3 +1,5 @@
+/** `kite risk` shows which files of live branches would conflict if they were merged today. */
+
 import { execFile } from "node:child_process";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,5 @@
+/** `kite whose` shows which session's uncommitted work is in which file. */
+
 import type { Command } from "commander";
 import { shellArgument } from "../../protocol/text.ts";
 import type { WriteRow, WriterRow } from "../../protocol/work.ts";

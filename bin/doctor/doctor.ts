@@ -1,3 +1,5 @@
+/** `kite doctor` checks the installation, and does what it advises if a person agrees. */
+
 import { constants } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";

@@ -1,3 +1,5 @@
+/** `kite install` connects the clients of agents to Kite. */
+
 import type { Command } from "commander";
 import { containerHere, isForeignHome } from "../../daemon/instance/foreign-home.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/file.ts";

@@ -1,3 +1,5 @@
+/** `kite plugin` makes a Claude Code plugin of Kite in a folder. */
+
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";

@@ -1,3 +1,5 @@
+/** `kite uninstall` undoes `kite install`. */
+
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { projectSettings, userSettings } from "../../hooks/claude-code/settings/files.ts";

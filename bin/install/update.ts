@@ -1,3 +1,5 @@
+/** `kite update` shows which parts of Kite are older than this program, and how to update them. */
+
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";

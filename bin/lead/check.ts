@@ -1,3 +1,5 @@
+/** `kite check` runs a project's checks and records their results. */
+
 import type { Command } from "commander";
 import { LocalError } from "../../client/errors.ts";
 import { checkStatuses } from "../../daemon/core/lead/checks.ts";

@@ -1,3 +1,5 @@
+/** `kite debate` and the tool kite_debate: each verb of a debate, described once. */
+
 import type { Command } from "commander";
 import type { Refusal } from "../../protocol/codes.ts";
 import type {

@@ -1,3 +1,5 @@
+/** `kite release` gives back what an agent has, or a file that somebody holds. */
+
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";

@@ -1,3 +1,5 @@
+/** `kite role` lists roles, and gives an agent one. */
+
 import { type Command, Option } from "commander";
 import type { RoleSetReply } from "../../protocol/lead/role-set.ts";
 import { type Gates, gatesFor, type Role, roles } from "../../protocol/lead/roles.ts";

@@ -1,3 +1,5 @@
+/** `kite team` shows Claude Code's teams: members, tasks, and what is wrong. */
+
 import type { Command } from "commander";
 import type { TeamMemberRow, TeamRow, TeamTaskRow } from "../../protocol/lead/team.ts";
 import type { ProcessContext, Run } from "../context/process-context.ts";

@@ -1,3 +1,5 @@
+/** The tools for tasks: create, list, claim, change, complete, fail and release. */
+
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";

@@ -1,3 +1,5 @@
+/** `kite history` lists the versions that Kite keeps of a file. */
+
 import type { Command } from "commander";
 import type { UnkeptRow, VersionRow } from "../../protocol/schemas/rescue.ts";
 import {

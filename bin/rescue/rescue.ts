@@ -1,3 +1,5 @@
+/** `kite rescue` lists what was wiped, brings it back, and removes kept versions for good. */
+
 import { isUtf8 } from "node:buffer";
 import { resolve } from "node:path";
 import type { Command } from "commander";

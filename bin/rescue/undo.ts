@@ -1,3 +1,5 @@
+/** `kite undo` takes changes of a file back, and keeps what others wrote since. */
+
 import type { Command } from "commander";
 import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { shellArgument } from "../../protocol/text.ts";

@@ -1,3 +1,5 @@
+/** `kite config` shows each setting and its source, or changes one. */
+
 import { mkdirSync } from "node:fs";
 import type { Command } from "commander";
 import { type Config, type ConfigKey, type ConfigValues, loadConfig } from "../../daemon/config/config.ts";

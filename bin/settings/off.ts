@@ -1,3 +1,5 @@
+/** `kite off` lets every edit through for a while; `kite on` undoes it. */
+
 import { mkdirSync, rmSync, utimesSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";

@@ -1,3 +1,5 @@
+/** `kite task` plans work: tasks that sessions claim, finish and build on. */
+
 import { type Command, Option } from "commander";
 import { riskReasons, risks } from "../../protocol/names.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/schemas/task.ts";

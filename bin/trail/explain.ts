@@ -1,3 +1,5 @@
+/** `kite explain` says who has a file, what an agent waits for or what blocks a task, and why. */
+
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";

@@ -1,3 +1,5 @@
+/** `kite log` shows each decision and its reason, and follows new ones. */
+
 import { type FSWatcher, watch } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,5 @@
+/** `kite report` sums up what Kite did: waits, denials, collisions, work kept, costs. */
+
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { readForward, startBefore } from "../../daemon/trail/read.ts";

@@ -1,3 +1,5 @@
+/** `kite stats` counts decisions, waits and denials, and times hooks. */
+
 import type { Command } from "commander";
 import type { TrailDecision, TrailLine, TrailWould } from "../../daemon/trail/line.ts";
 import { readForward, startBefore } from "../../daemon/trail/read.ts";

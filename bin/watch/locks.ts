@@ -1,3 +1,5 @@
+/** `kite status --locks --watch` shows the locks as they change. */
+
 import { LocalError } from "../../client/errors.ts";
 import {
   type Client,

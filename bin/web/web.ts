@@ -1,3 +1,5 @@
+/** `kite web` serves a page of what the daemon knows to a browser. */
+
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";

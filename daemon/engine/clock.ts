@@ -1,3 +1,5 @@
+/** The daemon's clock, the time of the core, and the timers that are due. */
+
 import { limits } from "../../protocol/limits.ts";
 import { allDue, dueAt } from "../core/apply.ts";
 import type { State } from "../core/state.ts";

@@ -1,3 +1,5 @@
+/** Which task or context moves between the two logs now. */
+
 /**
  * Moves of tasks and context between the two logs: one at a time.
  *

@@ -1,3 +1,5 @@
+/** The adapter of Claude Code: what Kite knows of the client, and how its answers are worded. */
+
 import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HookReply } from "../../protocol/schemas/hook.ts";

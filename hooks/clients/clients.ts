@@ -1,3 +1,5 @@
+/** What Kite knows of each client but Claude Code: its limits, its events, and how it is started. */
+
 import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import { tableOf, times } from "../plans/event.ts";
 import type { AgentClient, TerminalClient } from "../seam/plan.ts";

@@ -1,3 +1,5 @@
+/** The adapter of Codex: what its events ask of the daemon, and how it is answered. */
+
 import type { Answer } from "../plans/answers/answer.ts";
 import { inputText } from "../plans/event.ts";
 import { isOwnTool, ownTool, typed, withNews } from "../plans/kite-calls.ts";

@@ -1,3 +1,5 @@
+/** The adapter of Copilot: what its events ask of the daemon, and how it is answered. */
+
 import type { Answer } from "../plans/answers/answer.ts";
 import { type Event, errorOf, inputPath } from "../plans/event.ts";
 import { typed, withNews } from "../plans/kite-calls.ts";

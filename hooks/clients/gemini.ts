@@ -1,3 +1,5 @@
+/** The adapter of Gemini CLI: what its events ask of the daemon, and how it is answered. */
+
 import { limits } from "../../protocol/limits.ts";
 import type { Answer } from "../plans/answers/answer.ts";
 import { withInbox } from "../plans/answers/inbox.ts";

@@ -1,3 +1,5 @@
+/** The adapter of OpenCode: what its events ask of the daemon, and how it is answered. */
+
 import type { Answer } from "../plans/answers/answer.ts";
 import { type Event, errorOf, inputPath, inputText } from "../plans/event.ts";
 import { ownTool, typed, withNews } from "../plans/kite-calls.ts";

@@ -1,3 +1,5 @@
+/** The bounds of what leads agents. */
+
 /** Bounds of what leads agents: a part of `limits`. */
 export const leadLimits = {
   // Checks, and telling a worktree's state.

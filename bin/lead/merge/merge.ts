@@ -1,3 +1,5 @@
+/** `kite merge` queues branches for a base, and merges them in their turn. */
+
 import type { Command } from "commander";
 import { refuse } from "../../../protocol/codes.ts";
 import type { MergeRow } from "../../../protocol/lead/merge.ts";

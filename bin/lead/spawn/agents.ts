@@ -1,3 +1,5 @@
+/** `kite agents` lists the spawned agents; its subcommands attach to one, stop one and replace one. */
+
 import type { Command } from "commander";
 import type { Run } from "../../context/process-context.ts";
 import { subcommand } from "../../entry.ts";

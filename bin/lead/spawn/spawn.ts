@@ -1,3 +1,5 @@
+/** `kite spawn` starts an agent and waits until its session has registered, or until it is done. */
+
 import type { Command } from "commander";
 import { LocalError } from "../../../client/errors.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";

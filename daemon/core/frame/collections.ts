@@ -1,3 +1,5 @@
+/** The core's collections: sorted keys, sets by key and a heap; bounds, paths in a graph, and `assert`. */
+
 /**
  * Strings sorted by code units, in chunks. To add, remove or find a key costs a binary search and one chunk's move.
  *

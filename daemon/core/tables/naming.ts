@@ -1,3 +1,5 @@
+/** How agents, sessions and files are named in replies and events. */
+
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";

@@ -1,3 +1,5 @@
+/** The function in the store that appends an entry to the shared log. */
+
 /**
  * The append, as a function in the store: it is parsed and planned once for each of the server's connections, which makes
  * it twice as fast as the same in one statement, and holds the lock for less time.
