@@ -5,7 +5,6 @@
 
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { ruleList } from "./dispatch.ts";
 import type { Retry } from "./frame/actors.ts";
 import { assert } from "./frame/collections.ts";
 import { grantWaiters } from "./locks/grant.ts";
@@ -19,6 +18,7 @@ import { namedByNode, takeTraits } from "./nodes/sessions.ts";
 import { isAfter, putLease } from "./nodes/table.ts";
 import { livesOn } from "./sessions/begin.ts";
 import { countPresent, settleRoom } from "./sessions/room.ts";
+import { ruleList } from "./slices.ts";
 import type { State } from "./state.ts";
 import {
   type BaseState,

@@ -1,19 +1,7 @@
-/**
- * The rules of all slices, of both halves: what each does at its commands, its timers and the base's points. A later one may
- * handle a command of an earlier one, whose handler it then calls.
- */
+/** The base's rules: which function handles each command and timer of its tables, and what must be on disk before its answer. */
 
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { branchRules } from "./branches/rules.ts";
-import { checkRules } from "./lead/checks.ts";
-import { debateRules } from "./lead/debates.ts";
-import { comparisonRules } from "./lead/declarations.ts";
-import { healthRules } from "./lead/health.ts";
-import { mergeRules } from "./lead/merges.ts";
-import { roleRules } from "./lead/roles.ts";
-import { spawnRules } from "./lead/spawns.ts";
-import { teamRules } from "./lead/teams.ts";
 import { endFreeze, resume } from "./locks/freezes.ts";
 import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
@@ -43,10 +31,8 @@ import { agentEnd, inboxTake, inboxTold, messageAck, messageImport } from "./mes
 import { forgetOffers } from "./messages/inbox.ts";
 import { broadcast, messageSend } from "./messages/send.ts";
 import { mayRaise } from "./nodes/levels.ts";
-import { nodeRules } from "./nodes/rules.ts";
 import { forgetStarts } from "./nodes/starts.ts";
 import { isShared } from "./nodes/table.ts";
-import { outboxRules } from "./outbox/rules.ts";
 import { agentBegin, sessionActs, sessionBegin } from "./sessions/begin.ts";
 import {
   sessionDues,
@@ -85,7 +71,7 @@ import { taskApprove, taskUpdate } from "./tasks/update.ts";
 import { declare } from "./work/declare.ts";
 import { declarationPart } from "./work/declared-elsewhere.ts";
 import { workReturned, writesNoted, writesSettled } from "./work/dirty-files.ts";
-import { stashRules, workTaken, workWiped } from "./work/losses.ts";
+import { workTaken, workWiped } from "./work/losses.ts";
 
 // Commands about the daemon itself: its start, the level of rules, voided entries. Invariant: epochs only rise.
 
@@ -147,7 +133,7 @@ const voidEntry: Handler<"void"> = (_state, _command, _meta, step) => {
   step.reply = { ok: true };
 };
 
-const daemonRules: Rules<Pick<Commands, "daemon_started" | "reply_unheard" | "rules" | "void">> = {
+export const daemonRules: Rules<Pick<Commands, "daemon_started" | "reply_unheard" | "rules" | "void">> = {
   commands: {
     daemon_started: lastingAndFreeing(daemonStarted),
     reply_unheard: freeing(replyUnheard),
@@ -158,14 +144,14 @@ const daemonRules: Rules<Pick<Commands, "daemon_started" | "reply_unheard" | "ru
 
 // The rules of declarations: see `core/rules.ts`.
 
-const declarationRules: Rules<DeclarationCommands> = {
+export const declarationRules: Rules<DeclarationCommands> = {
   commands: { declare: passing(declare) },
   points: { parts: { declaration: declarationPart } },
 };
 
 // The rules of uncommitted work: see `core/rules.ts`.
 
-const writeRules: Rules<WriteCommands> = {
+export const writeRules: Rules<WriteCommands> = {
   commands: {
     writes_noted: passing(writesNoted),
     writes_settled: passing(writesSettled),
@@ -177,7 +163,7 @@ const writeRules: Rules<WriteCommands> = {
 
 // The rules of locks: see `core/rules.ts`.
 
-const lockRules: TimedRules<LockCommands, LockDues> = {
+export const lockRules: TimedRules<LockCommands, LockDues> = {
   commands: {
     lock_request: passing(lockRequest),
     lock_detach: freeing(lockDetach),
@@ -205,7 +191,7 @@ function versionOf(
   return item?.version === version ? item : undefined;
 }
 
-const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
+export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
   commands: {
     context_set: { apply: contextSet, durable: "asked", frees: false },
     context_delete: lastingAndFreeing(contextDelete),
@@ -251,7 +237,7 @@ const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
 
 // The rules of sessions: see `core/rules.ts`.
 
-const sessionRules: TimedRules<SessionCommands, SessionDues> = {
+export const sessionRules: TimedRules<SessionCommands, SessionDues> = {
   commands: {
     session_begin: passing(sessionBegin),
     session_rename: lasting(sessionRename),
@@ -268,7 +254,7 @@ const sessionRules: TimedRules<SessionCommands, SessionDues> = {
 
 // The rules of tasks: see `core/rules.ts`.
 
-const taskRules: Rules<TaskCommands> = {
+export const taskRules: Rules<TaskCommands> = {
   commands: {
     task_create: lasting(taskCreate),
     task_import: lasting(taskImport),
@@ -289,25 +275,3 @@ const taskRules: Rules<TaskCommands> = {
     "task_approve",
   ],
 };
-
-export const ruleList = [
-  daemonRules,
-  lockRules,
-  sessionRules,
-  writeRules,
-  stashRules,
-  taskRules,
-  declarationRules,
-  branchRules,
-  talkRules,
-  comparisonRules,
-  checkRules,
-  debateRules,
-  roleRules,
-  spawnRules,
-  teamRules,
-  healthRules,
-  mergeRules,
-  nodeRules,
-  outboxRules,
-] as const;

@@ -6,7 +6,7 @@
  * So what later entries name is what they meant, or is unknown.
  */
 import { limits } from "../../protocol/limits.ts";
-import { ruleList } from "./dispatch.ts";
+import { ruleList } from "./slices.ts";
 import type { State } from "./state.ts";
 import type { Numbers } from "./tables/base-state.ts";
 import type { Command } from "./tables/entries.ts";

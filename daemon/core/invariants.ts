@@ -1,25 +1,14 @@
-/** The invariants of every table as one function; the simulation calls it after each step. */
+/** The invariants of the base's tables. */
 
 import { isGrave } from "../../protocol/names.ts";
-import { checkBranches } from "./branches/table.ts";
 import { actorKey, areBeside, sameActor } from "./frame/actors.ts";
 import { isSame } from "./frame/records.ts";
 import { Preimages } from "./frame/saved-rows.ts";
-import { checkDebates } from "./lead/debates.ts";
-import { checkMismatches } from "./lead/declarations.ts";
-import { checkMerges, checkMergesThere } from "./lead/merges.ts";
-import { checkRoles, checkRolesSent } from "./lead/roles.ts";
-import { checkSpawns } from "./lead/spawns.ts";
-import { checkResults } from "./lead/tables/roles.ts";
-import { checkMembers, checkTeammates } from "./lead/teams.ts";
 import { cycleOf, firstBlocker } from "./locks/blockers.ts";
 import { addHold, addWaiter } from "./locks/holds.ts";
 import { lettersOf } from "./messages/inbox.ts";
-import { checkLeases } from "./nodes/table.ts";
-import { checkOutbox } from "./outbox/rules.ts";
 import { isIdle, isPresent } from "./sessions/room.ts";
-import type { State, TableName } from "./state.ts";
-import { type BaseState, checkReplies, type Hold, type Locks, noLocks } from "./tables/base-state.ts";
+import { type BaseState, type Hold, type Locks, noLocks } from "./tables/base-state.ts";
 import { contextRecords, isKeptByUse } from "./tables/context.ts";
 import { declarationRecords } from "./tables/declarations.ts";
 import type { ActorLocks } from "./tables/locks.ts";
@@ -34,13 +23,13 @@ import {
   type Sessions,
 } from "./tables/sessions.ts";
 import { claimerOf, insertTasks, isDone, noTasks, type Tasks } from "./tables/tasks.ts";
-import { checkStashes, dirtyRecords, riskRecords, settledRecords } from "./tables/uncommitted.ts";
+import { dirtyRecords, riskRecords, settledRecords } from "./tables/uncommitted.ts";
 import { findCycle, riskOf } from "./tasks/replies.ts";
 
-// The invariants of declarations; part of `check`.
+// The invariants of declarations.
 
 /** Yields one sentence per broken invariant. */
-function* checkDeclarations(state: BaseState): Generator<string> {
+export function* checkDeclarations(state: BaseState): Generator<string> {
   const { declarations, sessions, limits } = state;
   const { live, ended, endedCount } = declarations;
   yield* declarationRecords.check(declarations, "declarations", limits.declarationsMax);
@@ -63,10 +52,10 @@ function* checkDeclarations(state: BaseState): Generator<string> {
   }
 }
 
-// The invariants of dirty files and merge risks; part of `check`.
+// The invariants of dirty files and merge risks.
 
 /** Yields one sentence per broken invariant. */
-function* checkWrites({ writes, seq, limits }: BaseState): Generator<string> {
+export function* checkWrites({ writes, seq, limits }: BaseState): Generator<string> {
   yield* dirtyRecords.check(writes, "dirty files", limits.writesMax);
   yield* settledRecords.check(writes, "settled files", limits.settledWorkMax);
   let last = 0;
@@ -88,7 +77,7 @@ function* checkWrites({ writes, seq, limits }: BaseState): Generator<string> {
 }
 
 /** Yields one sentence per broken invariant. */
-function* checkRisks(state: BaseState): Generator<string> {
+export function* checkRisks(state: BaseState): Generator<string> {
   const { risks, sessions, limits } = state;
   yield* riskRecords.check(state, "merge risks", limits.mergeRisksMax);
   for (const { file, sides, told } of risks.values()) {
@@ -102,10 +91,10 @@ function* checkRisks(state: BaseState): Generator<string> {
   }
 }
 
-// The invariants of locks and waiters; part of `check`.
+// The invariants of locks and waiters.
 
 /** Yields one sentence per broken invariant. */
-function* checkLocks(state: BaseState): Generator<string> {
+export function* checkLocks(state: BaseState): Generator<string> {
   yield* checkHolds(state);
   yield* checkLine(state);
   yield* checkIndexes(state.locks);
@@ -220,10 +209,10 @@ function blockersOf({ waiters }: Locks): ReadonlyMap<number, number | null> {
   return new Map([...waiters.values()].map(({ ticket, blockers }) => [ticket, blockers]));
 }
 
-// The invariants of context, messages, notices and freezes; part of `check`.
+// The invariants of context, messages, notices and freezes.
 
 /** Yields one sentence per broken invariant. */
-function* checkContext({ context, nodes, limits, t }: BaseState): Generator<string> {
+export function* checkContext({ context, nodes, limits, t }: BaseState): Generator<string> {
   yield* contextRecords.check(context, "items of context");
   for (const item of context.items.values()) {
     const { usedAt, leavesAt } = item;
@@ -238,7 +227,7 @@ function* checkContext({ context, nodes, limits, t }: BaseState): Generator<stri
 }
 
 /** Yields one sentence per broken invariant. */
-function* checkMessages(state: BaseState): Generator<string> {
+export function* checkMessages(state: BaseState): Generator<string> {
   const { messages, sessions, t, limits } = state;
   let bytes = 0;
   let last = 0;
@@ -306,7 +295,7 @@ function* checkInboxes({ messages, limits }: BaseState): Generator<string> {
 }
 
 /** Yields one sentence per broken invariant. */
-function* checkFreezes({ freezes, sessions, limits }: BaseState): Generator<string> {
+export function* checkFreezes({ freezes, sessions, limits }: BaseState): Generator<string> {
   const counts = new Map<string, number>();
   yield* freezeRecords.check(freezes, "freezes", limits.freezesMax);
   for (const { id, actor, project } of freezes.all.values()) {
@@ -322,7 +311,7 @@ function* checkFreezes({ freezes, sessions, limits }: BaseState): Generator<stri
 }
 
 /** Yields one sentence per broken invariant. */
-function* checkNotes({ notes, sessions, limits }: BaseState): Generator<string> {
+export function* checkNotes({ notes, sessions, limits }: BaseState): Generator<string> {
   yield* pendingRecords.check(notes, "agents with notes", limits.notedActorsMax);
   yield* conflictRecords.check(notes, "conflicts", limits.conflictsToldMax);
   const given = new Set<number>();
@@ -342,10 +331,10 @@ function* checkNotes({ notes, sessions, limits }: BaseState): Generator<string> 
   }
 }
 
-// The invariants of sessions; part of `check`.
+// The invariants of sessions.
 
 /** Yields one sentence per broken invariant. */
-function* checkSessions(state: BaseState): Generator<string> {
+export function* checkSessions(state: BaseState): Generator<string> {
   const names = new Set<string>();
   for (const session of state.sessions.live.values()) {
     if (session.incarnations.length === 0) yield `session ${session.id} has no incarnation`;
@@ -424,10 +413,10 @@ function rebuiltSessions({ live }: Sessions): Sessions {
   return fresh;
 }
 
-// The invariants of tasks; part of `check`.
+// The invariants of tasks.
 
 /** Yields one sentence per broken invariant. */
-function* checkTasks(state: BaseState): Generator<string> {
+export function* checkTasks(state: BaseState): Generator<string> {
   yield* checkRows(state);
   yield* checkTaskRisks(state);
   yield* checkTaskIndexes(state);
@@ -490,37 +479,4 @@ function rebuiltTasks(tasks: Tasks): Tasks {
   fresh.created = tasks.created;
   insertTasks(fresh, [...tasks.all.values()]);
   return fresh;
-}
-
-/** Finds the broken invariants of each table; a missing one does not compile. */
-const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } = {
-  sessions: checkSessions,
-  teammates: checkTeammates,
-  roles: checkRoles,
-  rolesSent: checkRolesSent,
-  members: checkMembers,
-  locks: checkLocks,
-  tasks: checkTasks,
-  writes: checkWrites,
-  risks: checkRisks,
-  notes: checkNotes,
-  declarations: state => [...checkDeclarations(state), ...checkMismatches(state)],
-  branches: checkBranches,
-  context: checkContext,
-  messages: checkMessages,
-  freezes: checkFreezes,
-  debates: checkDebates,
-  checks: checkResults,
-  spawns: checkSpawns,
-  merges: checkMerges,
-  mergesThere: checkMergesThere,
-  stashes: checkStashes,
-  leases: checkLeases,
-  outbox: checkOutbox,
-  replies: checkReplies,
-};
-
-/** Returns one sentence per broken invariant of these slices; empty if all hold. */
-export function check(state: State, of: Iterable<TableName> = Object.keys(checks) as TableName[]): string[] {
-  return [...of].flatMap(table => [...checks[table](state)]);
 }

@@ -5,10 +5,10 @@
  */
 
 import { type Limits, limits } from "../../protocol/limits.ts";
-import { ruleList } from "./dispatch.ts";
 import { type Identified, Images } from "./frame/saved-rows.ts";
 import { settlePlaces } from "./locks/holds.ts";
 import { settlePresence } from "./sessions/room.ts";
+import { ruleList } from "./slices.ts";
 import { headOrder, newState, rowsOf, type State, type TableName } from "./state.ts";
 import { type BaseState, type NodeStart, rulesLevel } from "./tables/base-state.ts";
 import type { Points } from "./tables/entries.ts";

@@ -2,7 +2,7 @@
 
 import { apply, skip } from "../core/apply.ts";
 import { numberedKinds, numbersOf, passGap, passNumbers } from "../core/gap.ts";
-import { check } from "../core/invariants.ts";
+import { check } from "../core/slices.ts";
 import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
 import type { Entry } from "../core/tables/entries.ts";

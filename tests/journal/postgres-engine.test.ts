@@ -1,6 +1,6 @@
 /** The engine over PostgreSQL: several nodes apply one log, and come to the same state. */
 import { describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { systemClock } from "../../daemon/engine/clock.ts";
 import { Engine } from "../../daemon/engine/engine.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { commandRules } from "../../daemon/core/apply.ts";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
 import { BatchEncoder } from "../../daemon/journal/batch.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";

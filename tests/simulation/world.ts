@@ -6,7 +6,7 @@
 
 import type { Bound, FileRef, Origin } from "../../daemon/core/frame/actors.ts";
 import { type Actor, withoutCommand } from "../../daemon/core/frame/actors.ts";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
 import {

@@ -1,7 +1,7 @@
 /** The log as the store has it, applied once more by the core: what really happened in a history. */
 import { apply, dueAt } from "../../daemon/core/apply.ts";
-import { check } from "../../daemon/core/invariants.ts";
 import { ownIdOf } from "../../daemon/core/nodes/shared-ids.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Command, Due, Entry, Reply } from "../../daemon/core/tables/entries.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { commandRules } from "../../daemon/core/apply.ts";
-import { check } from "../../daemon/core/invariants.ts";
 import { checkStatuses } from "../../daemon/core/lead/checks.ts";
 import type { CheckRecord } from "../../daemon/core/lead/tables/roles.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { actor, bounded, World } from "./core-world.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
 import { runsInside, sameOwner } from "../../daemon/core/frame/actors.ts";
-import { check } from "../../daemon/core/invariants.ts";
 import {
   type Ask,
   blockers,
@@ -11,6 +10,7 @@ import {
   firstBlocker,
   overlapOf,
 } from "../../daemon/core/locks/blockers.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Locks } from "../../daemon/core/tables/base-state.ts";

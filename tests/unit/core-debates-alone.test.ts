@@ -1,6 +1,6 @@
 /** Debates are not settled by one agent with itself, and none is left without a way on. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import type { Reply } from "../../daemon/core/tables/entries.ts";
 import { actor } from "./core-world.ts";
 import { DebateWorld, hypotheses } from "./debate-world.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded } from "./core-world.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { Actor, Bound } from "../../daemon/core/frame/actors.ts";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -1,7 +1,7 @@
 /** As many sessions as may be, and many more: nobody with a process is shut out, and no request looks at all. */
 import { expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Command, Reply } from "../../daemon/core/tables/entries.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { TaskImport } from "../../daemon/core/tables/tasks.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { claimerOf, latestFinished } from "../../daemon/core/tables/tasks.ts";

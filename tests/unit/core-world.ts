@@ -1,6 +1,6 @@
 import { apply, dueAt } from "../../daemon/core/apply.ts";
 import type { Actor, Origin } from "../../daemon/core/frame/actors.ts";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { rulesLevel } from "../../daemon/core/tables/base-state.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/invariants.ts";
+import { check } from "../../daemon/core/slices.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import { rulesKnown } from "../../daemon/core/tables/base-state.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";

@@ -166,10 +166,7 @@ const lists = {
     of: "rules",
   },
   check: {
-    ...listIn(
-      "daemon/core",
-      "const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } = {",
-    ),
+    ...listIn("daemon/core", "const checks: { readonly [N in TableName]: Check } = {"),
     line: (name: string) => `${name}: ${name}Check,`,
     names: (name: string) => `${name}Check`,
     of: "table",

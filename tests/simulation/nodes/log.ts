@@ -1,6 +1,6 @@
 /** A log in the hand of a simulation. */
 import { apply, dueAt } from "../../../daemon/core/apply.ts";
-import { check } from "../../../daemon/core/invariants.ts";
+import { check } from "../../../daemon/core/slices.ts";
 import { emptyState } from "../../../daemon/core/snapshot.ts";
 import type { State } from "../../../daemon/core/state.ts";
 import type { Command, Entry, Proposal, Reply, Step, Timer } from "../../../daemon/core/tables/entries.ts";
