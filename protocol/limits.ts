@@ -239,6 +239,8 @@ const rescueLimits = {
   rescueDamageMs: 24 * 3_600_000,
   /** How often a version is looked for that is too old, while the daemon keeps some. */
   rescuePruneMs: 3_600_000,
+  /** Shortest time between two syncs of the index. A power cut takes its lines of this time, and the contents give them back. */
+  rescueSyncMs: 1_000,
   /** A store that could not be read is read again after this. */
   rescueReadAgainMs: 30_000,
   /**

@@ -14,7 +14,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { setImmediate as turn } from "node:timers/promises";
+import { setTimeout as pause, setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { deflate, deflateSync, inflate } from "node:zlib";
 import { limits } from "../../protocol/limits.ts";
@@ -125,7 +125,7 @@ export class IndexFile {
     }
   }
 
-  /** Brings to the disk what was appended, and then what was appended meanwhile. */
+  /** Brings to the disk what was appended, and what follows once in `limits.rescueSyncMs`: each sync holds up the disk's writes. */
   async #sync(): Promise<void> {
     this.#isUnsynced = true;
     if (this.#isSyncing) return;
@@ -134,6 +134,7 @@ export class IndexFile {
       while (this.#isUnsynced && this.#handle !== null) {
         this.#isUnsynced = false;
         await this.#handle.datasync();
+        await pause(limits.rescueSyncMs, undefined, { ref: false });
       }
     } catch (error) {
       this.#onUnsynced(error);
@@ -179,6 +180,7 @@ export class IndexFile {
   async close(): Promise<void> {
     const handle = this.#handle;
     this.#handle = null;
+    if (this.#isUnsynced) await handle?.datasync().catch(this.#onUnsynced);
     await handle?.close();
   }
 }

@@ -610,7 +610,7 @@ describe("while the daemon runs", () => {
     expect(synced).toHaveBeenCalledTimes(1);
     end();
     // What was appended meanwhile is brought there by one more.
-    await expect.poll(() => synced.mock.calls.length).toBe(2);
+    await expect.poll(() => synced.mock.calls.length, { timeout: 60_000 }).toBe(2);
     end(Object.assign(new Error("EIO"), { code: "EIO", syscall: "fdatasync" }));
     await expect.poll(() => archive.trouble).toContain("could not be brought to the disk");
     expect(world.troubles.length).toBe(1);
