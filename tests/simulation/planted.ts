@@ -928,12 +928,12 @@ export const planted: readonly Planted[] = [
     tells: /outlives its lease/,
   },
   {
-    bug: "a resource that is taken like a free file, without a lease",
+    bug: "a resource that is replayed like a file, without a lease",
     file: "daemon/core/locks/request.ts",
     find: '  if (file.lexical.startsWith("@")) return null;\n',
     put: "",
     resources: true,
-    tells: /outlives its lease/,
+    tells: /outlives its lease|is to be told \{"what":"lease_over"/,
   },
   {
     bug: "a resource that comes back to its lender without a lease",
