@@ -278,9 +278,10 @@ export class HookLocks {
 
   #answer(asked: PendingEditLock, reply: Reply): void {
     const { services, parked, action, actor } = asked;
+    const waitedMs = services.clock.now() - asked.beganMs;
     this.#decide(asked);
     const change = reply.ok && parked !== null ? changeSince(services, parked, action, actor) : unchangedYet;
-    settle(asked, reply, change, false);
+    asked.resolve({ reply, waitedMs, before: parked?.before ?? null, change, isAbandoned: false });
   }
 
   /** Tells the hooks that they wait, or ends the wait at once if nobody awaits it or nobody knows how long it takes. */
@@ -301,7 +302,7 @@ export class HookLocks {
     this.#queued.delete(asked.n);
     this.#drop(asked);
     asked.services.engine.abandon(asked.n);
-    settle(asked, refuse("lock_given_up", "the connection closed"), unchangedYet, true);
+    settleGivenUp(asked, refuse("lock_given_up", "the connection closed"), true);
   }
 
   /** Ends a wait for what somebody keeps until nobody knows when. */
@@ -311,7 +312,7 @@ export class HookLocks {
     engine.abandon(asked.n);
     // Once it has left the queue: the refusal tells who else waits.
     const reply = refuse("lock_held", "its holder locked it until its work is done");
-    void engine.read(() => settle(asked, reply, unchangedYet, false));
+    void engine.read(() => settleGivenUp(asked, reply, false));
   }
 
   /** Undoes a grant that reached none of the hooks. */
@@ -349,15 +350,11 @@ export class HookLocks {
   }
 }
 
-/** Tells the hooks how their request ended. */
-function settle(
-  { services, beganMs, parked, resolve }: PendingEditLock,
-  reply: Reply,
-  change: Promise<Change>,
-  isAbandoned: boolean,
-): void {
+/** Tells the hooks that their request was given up. */
+function settleGivenUp(asked: PendingEditLock, reply: Refusal, isAbandoned: boolean): void {
+  const { services, beganMs, parked, resolve } = asked;
   const waitedMs = services.clock.now() - beganMs;
-  resolve({ reply, waitedMs, before: parked?.before ?? null, change, isAbandoned });
+  resolve({ reply, waitedMs, before: parked?.before ?? null, change: unchangedYet, isAbandoned });
 }
 
 /** What the files are like when a wait begins, and who blocks it. */

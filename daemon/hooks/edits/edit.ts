@@ -139,7 +139,8 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const edit: Edit = { asked, wanted, found, first, waitMs, overwritten, isFirst, line };
   if (isRefusal(reply))
     return answer.isAbandoned ? refused("lock", reply) : refusedEdit(run, edit, answer, reply);
-  wakeLater(run, edit, first, reply);
+  if (!services.observes)
+    services.hookWakes.decided(services, { actor, file: first, prompt: asked.promptId }, reply);
   run.delivery.whenSettled(delivered);
   return grantedEdit(run, edit, answer, reply);
 }
@@ -159,12 +160,6 @@ interface Edit {
   readonly line: Pick<Parameters<typeof noteLock>[1], "event" | "type" | "actor" | "file" | "files">;
 }
 
-/** Remembers a refused edit, so that its agent is woken when the file is free; forgets it once it is granted. */
-function wakeLater({ services }: Run, { wanted, asked }: Edit, file: FileRef, reply: Reply): void {
-  if (services.observes) return;
-  services.hookWakes.decided(services, { actor: wanted.actor, file, prompt: asked.promptId }, reply);
-}
-
 function refusedEdit(run: Run, edit: Edit, { waitedMs, before }: Waited, reply: Refusal): HookOutcome {
   const { services } = run;
   const { asked, wanted, first, waitMs } = edit;
@@ -175,7 +170,8 @@ function refusedEdit(run: Run, edit: Edit, { waitedMs, before }: Waited, reply: 
     noteLock(services, runs ? { ...line, runs } : line, reply, waitedMs, before !== null);
   }
   const blocked = files.find(file => pathOf(file) === reply["path"]);
-  wakeLater(run, edit, blocked ?? first, reply);
+  if (!services.observes)
+    services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
   const outcome = contested("lock", services, wanted, files, reply);
   // It goes ahead, as a second writer.
   if (services.observes && outcome.verdict === "deny")
