@@ -27,7 +27,7 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
     bug: "a write that is not recorded",
     file: "daemon/hooks/edits/write-actions.ts",
     find: 'return propose(run, "flight_end", { ...end, noted });',
-    put: 'return propose(run, "flight_end", ended);',
+    put: 'return propose(run, "flight_end", end);',
     tells: /the write of .* is not known/,
   },
   {
