@@ -34,11 +34,15 @@ export class Site {
     this.#browser = browser;
   }
 
-  /** Starts a daemon and a browser; `kite web` starts with `serve`. `prepare` fills the home before. */
-  static async start(prepare: (home: Home) => void = () => {}): Promise<Site> {
+  /** Starts a daemon and a browser; `kite web` starts with `serve`. `prepare` fills the home of a daemon that has ended. */
+  static async start(prepare: ((home: Home) => void) | null = null): Promise<Site> {
     const home = new Home();
-    prepare(home);
-    await home.start();
+    const before = await home.start();
+    if (prepare !== null) {
+      await before.kill();
+      prepare(home);
+      await home.start();
+    }
     return Site.at(home);
   }
 
