@@ -263,8 +263,9 @@ const rescueLimits = {
   rescueUnkeptMax: 1_000,
   /** Longest wait for versions before a line that wipes runs. */
   rescueWipeWaitMs: 1_500,
-  /** Longest wait for a version of what an edit replaces, before the edit runs. */
+  /** Longest wait for a version of what an edit replaces, before the edit runs: time at work, and elapsed time. */
   rescueReplaceWaitMs: 250,
+  rescueReplaceTimeMs: 1_000,
   /** By so much the time of a file's change may lie before the clock's: a filesystem takes it from a timer's last tick. */
   rescueStampSlackMs: 20,
   /** Files named of those that could not be kept before a wipe. */

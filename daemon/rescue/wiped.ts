@@ -10,6 +10,7 @@ import type { WipedWork } from "../core/tables/uncommitted.ts";
 import { latestOf, pathOfWork } from "../core/work/dirty-files.ts";
 import type { Listener } from "../engine/log-view.ts";
 import type { Stamped } from "../facts/paths.ts";
+import { Allowance } from "../facts/work-clock.ts";
 import { type ActionHandler, type ActionOf, actorOfAction, ancestorsOf, type Run } from "../hooks/action.ts";
 import { settleGrants } from "../hooks/edits/edit-lock.ts";
 import { releaseIndexes } from "../hooks/guard/guard.ts";
@@ -535,7 +536,7 @@ function kept({ archive, keeper }: Rescue, path: string, now: Stamped | null): V
 
 /**
  * Keeps what granted writes of these files replace, where it is uncommitted work. Resolves when each of them is a version, or
- * after `limits.rescueReplaceWaitMs`, with the paths of those that are not. Undefined: all are.
+ * after `limits.rescueReplaceWaitMs` of work, with the paths of those that are not. Undefined: all are.
  */
 function keepReplaced(
   services: RescueServices,
@@ -566,15 +567,15 @@ async function keepEach(
     if (why === null) late.delete(path);
     else reasons.set(path, why);
   });
-  await withinMs(
-    Promise.all(all).then(() => {}),
-    limits.rescueReplaceWaitMs,
-  );
+  const { clock } = services.facts.allowance();
+  const allowance = new Allowance(clock, limits.rescueReplaceWaitMs, limits.rescueReplaceTimeMs);
+  const done = Promise.all(all);
+  while (late.size > reasons.size && !allowance.isOver) await Promise.race([done, clock.beat()]);
   const unkept = [...late.keys()];
   // What is read from now on may be what the write left.
   late.clear();
-  const tooLate = `an edit replaced it after ${limits.rescueReplaceWaitMs} ms`;
-  for (const path of unkept) rescue.queue.miss({ path }, reasons.get(path) ?? tooLate);
+  for (const path of unkept)
+    rescue.queue.miss({ path }, reasons.get(path) ?? "an edit replaced it before Kite had read it");
   return unkept;
 }
 
