@@ -1,4 +1,4 @@
-/** Builds the daemon: instance, journal, engine, services, server. `stop.ts` ends them in the opposite order. */
+/** Builds the daemon: instance, journal, engine, services, server. A stop ends them in the opposite order. */
 
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";

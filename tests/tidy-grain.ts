@@ -5,8 +5,6 @@ export const fileLinesMax = 900;
 export const functionLinesMax = 60;
 /** How many source files there are at most; once the store is rows, 520. */
 export const filesMax = 606;
-/** Files that begin without a sentence on what they decide; the number falls to 0. */
-export const headlessMax = 0;
 
 /** Names of functions that are longer, with the lines that they may have. No entry is added, and no number rises. */
 export const longFunctions: ReadonlyMap<string, number> = new Map([

@@ -304,3 +304,15 @@ export function lostPaths(page: string, paths: readonly string[]): string[] {
     .map(([, name = ""]) => name)
     .filter(name => !paths.some(path => (name.endsWith("/") ? path.startsWith(name) : path === name)));
 }
+
+/** Files that a comment names by their last words, and that are not among `paths`. `a.ts` and `src/` stand for anybody's. */
+export function missingFiles(sources: readonly Source[], paths: readonly string[]): string[] {
+  return sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/^\s*(?:\/\/|\/?\*).*$/gm)]
+      .flatMap(([line]) => [...line.matchAll(/`(?:\.\.\/)*((?:[\w-]+\/)*[\w.-]+\.tsx?)`/g)])
+      .map(([, name = ""]) => name)
+      .filter(name => !/^src\/|(?:^|\/)[a-z]\.[\w.]+$/.test(name))
+      .filter(name => !paths.some(one => one === name || one.endsWith(`/${name}`)))
+      .map(name => `${path} names ${name}`),
+  );
+}

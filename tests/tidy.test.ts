@@ -12,7 +12,6 @@ import {
   functionLinesMax,
   functionsOf,
   hasHeader,
-  headlessMax,
   linesOf,
   longFiles,
   longFunctions,
@@ -24,6 +23,7 @@ import {
   impurities,
   lostPaths,
   machinePaths,
+  missingFiles,
   packagesIn,
   shortWaits,
   spreadPackages,
@@ -380,17 +380,26 @@ describe("files", () => {
     expect(longFiles(file("daemon/a.ts", "x\n".repeat(fileLinesMax + 1)))).toHaveLength(1);
   });
 
-  it(`are at most ${filesMax}, and all but ${headlessMax} begin with a sentence on what they decide`, () => {
+  it(`are at most ${filesMax}, and begin with a sentence on what they decide`, () => {
     const typed = product.filter(({ path }) => /\.tsx?$/.test(path));
     expect(typed.length).toBeLessThanOrEqual(filesMax);
     const headless = files.filter(one => typed.some(({ path }) => path === one.path) && !hasHeader(one));
-    expect(headless.length).toBeLessThanOrEqual(headlessMax);
+    expect(headless.map(({ path }) => path)).toEqual([]);
     expect(hasHeader({ path: "a.ts", text: '#!/usr/bin/env node\n/** A. */\nimport "./b.ts";\n' })).toBe(
       true,
     );
     expect(hasHeader({ path: "a.ts", text: "// A.\n\n/** B. */\nconst b = 1;\n" })).toBe(true);
     expect(hasHeader({ path: "a.ts", text: 'import "./b.ts";\n/** A. */\nconst b = 1;\n' })).toBe(false);
     expect(hasHeader({ path: "a.ts", text: "/** B. */\nconst b = 1;\n" })).toBe(false);
+  });
+
+  it("name in their comments only files that are there", () => {
+    const whole = files.filter(({ path }) => !path.startsWith("tests/"));
+    expect(missingFiles(whole, paths)).toEqual([]);
+    const comment = (text: string) => missingFiles(file("daemon/a.ts", text), ["daemon/core/b.ts"]);
+    expect(comment("// See `core/b.ts`, and the edit of `src/auth.ts` or `a.test.ts`.")).toEqual([]);
+    expect(comment('const path = "core/gone.ts";')).toEqual([]);
+    expect(comment(" * See `core/gone.ts`.")).toEqual(["daemon/a.ts names core/gone.ts"]);
   });
 
   it("have names that say what is in them", () => {

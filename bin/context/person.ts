@@ -1,4 +1,4 @@
-/** Whether a person runs this command, or an agent, to which it refuses what `person-only.ts` lists. */
+/** Whether a person runs this command, or an agent, to which it refuses what only a person may do. */
 
 import { randomInt } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
@@ -174,7 +174,7 @@ async function typedAt(question: string): Promise<string | null> {
 
 /**
  * Whether an agent's shell runs this command: by its environment, or because a session's process is above it, if a daemon
- * runs to say so; never by its terminal. Who is wrongly taken for an agent is asked there for a word (`person-window.ts`).
+ * runs to say so; never by its terminal. Who is wrongly taken for an agent is asked there for a word.
  * A program that wants to hide from this can; Kite is a seat belt.
  */
 export async function isAgents(world: ProcessContext, pid: number = process.pid): Promise<boolean> {

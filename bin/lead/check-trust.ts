@@ -113,7 +113,7 @@ export async function hasPushHook(git: Git, cwd: string, gitDir: string): Promis
   return path === null || existsSync(join(path, "pre-push"));
 }
 
-// Reads and writes `trusted.json`; daemon/lead/checks/trusted-file.ts says what it holds.
+// Reads and writes `trusted.json`; daemon/lead/settings.ts says what it holds.
 
 /** Returns what is trusted. Throws InstallFailed if Kite did not write the file so. */
 export function readTrusted(path: string): TrustedFiles {

@@ -1,4 +1,4 @@
-/** Makes a timeline of lines of the trail, one after the other. Pure: who reads the lines is in `server/timeline.ts`. */
+/** Makes a timeline of lines of the trail, one after the other. Pure: who reads the lines is in `answers.ts`. */
 
 import { BoundedMap } from "../../daemon/bounded-map.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";

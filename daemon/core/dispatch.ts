@@ -142,14 +142,14 @@ export const daemonRules: Rules<Pick<Commands, "daemon_started" | "reply_unheard
   },
 };
 
-// The rules of declarations: see `core/rules.ts`.
+// The rules of declarations.
 
 export const declarationRules: Rules<DeclarationCommands> = {
   commands: { declare: passing(declare) },
   points: { parts: { declaration: declarationPart } },
 };
 
-// The rules of uncommitted work: see `core/rules.ts`.
+// The rules of uncommitted work.
 
 export const writeRules: Rules<WriteCommands> = {
   commands: {
@@ -161,7 +161,7 @@ export const writeRules: Rules<WriteCommands> = {
   },
 };
 
-// The rules of locks: see `core/rules.ts`.
+// The rules of locks.
 
 export const lockRules: TimedRules<LockCommands, LockDues> = {
   commands: {
@@ -180,7 +180,7 @@ export const lockRules: TimedRules<LockCommands, LockDues> = {
   dues: lockDues,
 };
 
-// The rules of context, messages, notices and freezes: see `core/rules.ts`.
+// The rules of context, messages, notices and freezes.
 
 /** Returns the item of the timer, unless it was written since. */
 function versionOf(
@@ -235,7 +235,7 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
   },
 };
 
-// The rules of sessions: see `core/rules.ts`.
+// The rules of sessions.
 
 export const sessionRules: TimedRules<SessionCommands, SessionDues> = {
   commands: {
@@ -252,7 +252,7 @@ export const sessionRules: TimedRules<SessionCommands, SessionDues> = {
   points: { sessionActs, roomForSession: state => noRoom(state, null) },
 };
 
-// The rules of tasks: see `core/rules.ts`.
+// The rules of tasks.
 
 export const taskRules: Rules<TaskCommands> = {
   commands: {

@@ -44,7 +44,7 @@ export interface HookServices extends Services {
   /** The number of events of each name since the daemon started. */
   readonly hookCounts: Map<string, number>;
   readonly offSwitches: OffSwitchReader;
-  /** Whether the event that these services are for is only observed (`observe.ts`). */
+  /** Whether the event that these services are for is only observed (`plan-filters.ts`). */
   readonly observes: boolean;
   /** Sessions whose client tells no agents apart, and who probably acts in the event that these services are for. */
   readonly untoldAgents: Set<string>;

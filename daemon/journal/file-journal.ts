@@ -275,7 +275,7 @@ export interface FileJournalBounds {
 }
 
 /**
- * The log in files of one directory (file-names.ts lists them, segment.ts says what they contain). Invariants:
+ * The log in files of one directory (disk.ts lists them, segments.ts says what they contain). Invariants:
  *
  * - Proposals of one turn of the event loop are one write. They are delivered in the same turn, after the write
  *   succeeded: no entry is applied that is not stored.

@@ -1,6 +1,6 @@
 /**
  * The requests that only a person makes: without a session's id they act for a person, who shows the token of
- * `instance/person-token.ts` in `hello`. All others stay open to whoever reaches the socket.
+ * `instance/socket.ts` in `hello`. All others stay open to whoever reaches the socket.
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { isGrave, risks } from "../../protocol/names.ts";

@@ -228,7 +228,7 @@ function hasAnchor({ incarnations }: Session): boolean {
 // Watches agents that were at work when the daemon before this one ended: their writes in flight, and their turns. The
 // events that ended these may have come while no daemon ran.
 //
-// The core ends such writes by itself (`core/locks/unseen.ts`). This watch tells it what the client shows: that a person
+// The core ends such writes by itself (`core/locks/writes.ts`). This watch tells it what the client shows: that a person
 // is asked about one, so that it stays, or that the main agent is idle, so that it is over at once. An agent within a
 // session has its client's word only if an event or a growing transcript shows that it lives.
 //

@@ -1,6 +1,6 @@
 /**
  * Every event of the client that Kite asks for. Its registrations say for which calls the client starts a hook, and how
- * long that may take: the installed entries follow from this table. `rows/table.ts` says what each asks of the daemon.
+ * long that may take: the installed entries follow from this table. `rows.ts` says what each asks of the daemon.
  */
 
 import { limits } from "../../protocol/limits.ts";

@@ -87,7 +87,7 @@ export interface CallIds {
 
 /**
  * One event at the seam between the daemon and the adapter for one agent client. The adapter, which is pure, turns it into
- * actions. The daemon runs them up to the first refusal (`action-traits.ts` says which run after it, too). The adapter
+ * actions. The daemon runs them up to the first refusal (`actions.ts` says which run after it, too). The adapter
  * words the outcomes for the hook to print. So the core knows no client, and the adapter no sockets.
  */
 export interface HookPlan {

@@ -1,6 +1,6 @@
 /**
  * Reads a shell line into a tree of its commands. `unbash` parses the grammar of bash; this file keeps the parts of its
- * tree that `ast.ts` defines. It says what cannot be read; what was read before or around that still counts.
+ * tree that the types below name. It says what cannot be read; what was read before or around that still counts.
  */
 
 import {

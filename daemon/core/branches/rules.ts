@@ -1,4 +1,4 @@
-/** The rules of the files that branches changed: see `core/rules.ts`. */
+/** The rules of the files that branches changed. */
 
 import { limits } from "../../../protocol/limits.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";

@@ -663,7 +663,7 @@ function closingOf({ id }: Debate, { name, because, forced, alone }: Verdict, ke
   return `closes debate ${id}${how} with ${name}: ${brief(because)} The verdict is shared: kite context get ${key}`;
 }
 
-// The rules of debates: see `core/rules.ts`.
+// The rules of debates.
 
 export const debateRules: Rules<DebateCommands, State> = {
   commands: {

@@ -132,7 +132,7 @@ function plainMismatches(text: string): string {
   return text.trim().toLowerCase();
 }
 
-// What is said of a declaration when it is made: see `core/rules.ts`.
+// What is said of a declaration when it is made.
 
 export const comparisonRules: Rules<object, State> = {
   commands: {},

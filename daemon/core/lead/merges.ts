@@ -601,7 +601,7 @@ export function* checkMergesThere({ mergesThere, leases }: State): Generator<str
     if (!leases.all.has(node)) yield `node ${node} told of merges, and is not known`;
 }
 
-// The rules of merges: see `core/rules.ts`.
+// The rules of merges.
 
 export const mergeRules: TimedRules<MergeCommands, MergeDues, State> = {
   commands: {

@@ -401,7 +401,7 @@ export function* checkRolesSent({ sessions, rolesSent }: State): Generator<strin
       if (!hasAgent(sessions, id, agent)) yield `a role waits for ${agent}, which is no agent of ${id}`;
 }
 
-// The rules of roles: see `core/rules.ts`.
+// The rules of roles.
 
 export const roleRules: Rules<RoleCommands, State> = {
   commands: {

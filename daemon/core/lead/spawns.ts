@@ -656,7 +656,7 @@ export function endIn(now: TaskState | undefined): SharedTaskEnd | undefined {
   return { status: now.status, text: resultOf(now) };
 }
 
-// The rules of spawned agents: see `core/rules.ts`.
+// The rules of spawned agents.
 
 export const spawnRules: TimedRules<
   SpawnCommands & Pick<SessionCommands, "session_begin">,

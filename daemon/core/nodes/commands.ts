@@ -33,7 +33,7 @@ export interface SessionContinue extends Omit<SessionBegin, "anchor" | "revive" 
   readonly also?: readonly string[];
 }
 
-/** What slices know of an actor that other nodes need, by the names of these parts: see `traitsOf` in `core/points.ts`. */
+/** What slices know of an actor that other nodes need, by the names of these parts: see `traitsOf` in `tables/entries.ts`. */
 export type Traits = { readonly [part: string]: JsonValue };
 
 /** Of a session: its main agent. Absent: none. */
@@ -42,7 +42,7 @@ interface WithTraits {
 }
 
 /**
- * Something that a slice of the node's own log says of an actor, in a row of its own: `parts` in `core/points.ts`. The latest
+ * Something that a slice of the node's own log says of an actor, in a row of its own: `parts` in `tables/entries.ts`. The latest
  * one counts.
  */
 export interface ActorPart {
@@ -54,7 +54,7 @@ export interface ActorPart {
   readonly value: JsonValue;
 }
 
-/** Something that a slice of the node's own log says of the node: `nodeParts` in `core/points.ts`. The latest one counts. */
+/** Something that a slice of the node's own log says of the node: `nodeParts` in `tables/entries.ts`. The latest one counts. */
 export interface NodePartTold {
   readonly part: string;
   /** Null: the node has the part no more. */

@@ -1,4 +1,4 @@
-/** The rules of nodes: see `core/rules.ts`. `relayed` stands in `apply.ts`, since it applies another command. */
+/** The rules of nodes. `relayed` stands in `apply.ts`, since it applies another command. */
 
 import type { TimedRules } from "../tables/base-state.ts";
 import { lastingAndFreeing, passing } from "../tables/entries.ts";

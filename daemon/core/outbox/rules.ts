@@ -1,4 +1,4 @@
-/** The rules of the outbox: see `core/rules.ts`. */
+/** The rules of the outbox. */
 
 import { isSame } from "../frame/records.ts";
 import { partsLevel, partsOf } from "../nodes/parts.ts";

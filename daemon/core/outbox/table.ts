@@ -59,7 +59,7 @@ export interface ToldAgent {
   readonly traits?: Traits;
 }
 
-/** A part of an actor that was told of: see `parts` in `core/points.ts`. */
+/** A part of an actor that was told of: see `parts` in `tables/entries.ts`. */
 export interface ToldPart {
   /** The id in the shared log of the session's first incarnation. */
   readonly id: string;
@@ -124,7 +124,7 @@ export interface Outbox extends OutboxTables {
   start: number;
   /** The names of the shared projects in the shared log, by their names here. */
   readonly projects: Map<string, string>;
-  /** What was said last of the node itself, by the names of the parts: see `nodeParts` in `core/points.ts`. */
+  /** What was said last of the node itself, by the names of the parts: see `nodeParts` in `tables/entries.ts`. */
   readonly nodeParts: Map<string, JsonValue>;
 }
 

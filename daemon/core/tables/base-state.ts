@@ -160,7 +160,7 @@ export interface Hold {
   readonly loan: Loan | null;
   /**
    * The origins that got the grant: that of the request, and those of later requests of the actor. An undelivered
-   * answer removes its origin, and the grant is undone with the last one. See `heard.ts`.
+   * answer removes its origin, and the grant is undone with the last one.
    */
   readonly origin: Origin;
   readonly askedAgain: readonly Origin[];

@@ -95,7 +95,7 @@ export interface ActorLocks {
   readonly waits: Set<number>;
   /** How many of its waiters are attached. */
   attached: number;
-  /** Edges to the actors it waits for, and from the actors that wait for it; see `wait-graph.ts`. */
+  /** Edges to the actors it waits for, and from the actors that wait for it; see `waits.ts`. */
   readonly ahead: Map<ActorLocks, Edge>;
   readonly behind: Map<ActorLocks, Edge>;
 }
@@ -400,7 +400,7 @@ interface LeaseRenew {
   readonly actor: Actor;
 }
 
-/** What the actor's client shows of its writes in flight that this start did not see begin: see `locks/unseen.ts`. */
+/** What the actor's client shows of its writes in flight that this start did not see begin: see `locks/writes.ts`. */
 interface FlightUnseen {
   readonly actor: Actor;
   readonly now: "waits" | "runs" | "over";

@@ -39,7 +39,7 @@ interface KeptName extends Named {
  * same, what was made of that work is still right.
  *
  * Invariant: between two looks at a session whose work changed there is a change of its number. A replay may leave out
- * changes, since nobody looks meanwhile: `apply-unheard.ts` does.
+ * changes, since nobody looks meanwhile: `applyUnheard` does.
  */
 export class Revisions {
   /** No number is given twice: a session that began again under its id has another one. */
@@ -130,7 +130,7 @@ export interface Sessions {
   readonly numbered: Map<string, { count: number; from: number }>;
   /** derived: sort keys by project and start, and by project and id. */
   readonly places: SortedKeys;
-  /** derived: sort keys of those who are there, by project; see `present.ts`. */
+  /** derived: sort keys of those who are there, by project; see `sessions/room.ts`. */
   readonly present: SortedSets;
   readonly ids: SortedKeys;
   /** derived */

@@ -29,7 +29,7 @@ export interface Tasks {
   readonly all: Map<string, Task>;
   /** How many tasks were created: the place of the last one in the order of all. */
   created: number;
-  /** The number of the last task of each project; see `numbers.ts`. */
+  /** The number of the last task of each project; see `tasks/create.ts`. */
   readonly numbers: Map<string, number>;
   /** The number after which the tasks of a project without a row in `numbers` begin. */
   numbersFrom: number;

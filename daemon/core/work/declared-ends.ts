@@ -22,7 +22,7 @@ import { takeBackOverlaps } from "./overlaps.ts";
 
 // Compares declarations with what the client says of their agents, when either changes.
 
-/** The name under which other nodes hear of declarations: see `parts` in `core/points.ts`. */
+/** The name under which other nodes hear of declarations: see `parts` in `tables/entries.ts`. */
 const partName = "declaration";
 
 /** The declaration is another one than before, or has ended: other nodes hear of it. */

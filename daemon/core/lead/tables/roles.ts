@@ -1,4 +1,4 @@
-/** The roles that agents were given: `given-roles.ts` alone changes them. */
+/** The roles that agents were given: `lead/roles.ts` alone changes them. */
 
 import type { Role, RoleSource } from "../../../../protocol/lead/roles.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
