@@ -447,6 +447,24 @@ describe("an edit of uncommitted work", () => {
   });
 });
 
+test("where Kite only observes, what a second writer's edit replaces is kept beside it", async () => {
+  const observing = new RescueWorld();
+  mkdirSync(observing.paths.home, { mode: 0o700 });
+  writeFileSync(observing.paths.config, JSON.stringify({ mode: "observe" }));
+  await observing.start();
+  try {
+    const dir = observing.repo("observed");
+    await observing.write("s-first", dir, "a.ts", "one\n");
+    observing.put(dir, "a.ts", "by hand\n");
+    const input = { file_path: join(dir, "a.ts"), content: "two\n" };
+    const call = observing.call("Write", input);
+    await observing.event("s-second", dir, { hook_event_name: "PreToolUse", ...call });
+    await expect.poll(() => observing.texts({ project: dir })).toEqual(["by hand\n", "one\n"]);
+  } finally {
+    await observing.dispose();
+  }
+});
+
 describe("while no daemon runs", () => {
   test("what a person writes is nobody's, also if the agent's last write changed nothing", async () => {
     const dir = world.repo("same-again");

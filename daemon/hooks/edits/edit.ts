@@ -174,8 +174,10 @@ function refusedEdit(run: Run, edit: Edit, { waitedMs, before }: Waited, reply: 
     services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
   const outcome = contested("lock", services, wanted, files, reply);
   // It goes ahead, as a second writer.
-  if (services.observes && outcome.verdict === "deny")
+  if (services.observes && outcome.verdict === "deny") {
+    void keepReplaced(services, files);
     for (const file of files) writeBegins(services, actor, file, asked.toolUseId);
+  }
   return { ...outcome, waitMs };
 }
 

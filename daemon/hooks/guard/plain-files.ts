@@ -342,29 +342,27 @@ async function locked(
   }
   run.delivery.whenSettled(delivered);
   const changed = await change;
-  const unkept = await keepReplaced(
-    services,
-    edits.filter(({ isMoved }) => !isMoved).map(({ file }) => file),
-  );
-  await writesBegin(services, actor, edits, flight);
+  const unkept = await writesBegin(services, actor, edits, flight);
   const verdict =
     changed.changedWhileWaiting || unkept.length > 0 ? ("allow_with_note" as const) : outcome.verdict;
   const { changedFile, ...how } = changed;
   return { ...outcome, verdict, waitedMs, before, file: changedFile ?? pathOf(first), ...how, unkept };
 }
 
-/** The line writes these files now. */
+/** The line writes these files now. Returns as `keepReplaced` does. */
 async function writesBegin(
   services: HookServices,
   actor: Actor,
   edits: readonly Edited[],
   flight: string,
-): Promise<void> {
-  for (const { file, isMoved } of edits) {
-    if (file.dir || isMoved) continue;
+): Promise<readonly string[]> {
+  const files = edits.filter(({ file, isMoved }) => !file.dir && !isMoved).map(({ file }) => file);
+  const unkept = await keepReplaced(services, files);
+  for (const file of files) {
     await services.baselines.take(file);
     writeBegins(services, actor, file, flight);
   }
+  return unkept;
 }
 
 function wipedFile(services: HookServices, found: WipedWork): WipedFile {
