@@ -8,23 +8,14 @@ import { type ConfigValues, loadConfig } from "../daemon/config/config.ts";
 import { LiveConfig } from "../daemon/config/live-config.ts";
 import { createLog } from "../daemon/instance/log.ts";
 import { startDaemon } from "../daemon/start.ts";
-import { claudeCode } from "../hooks/claude-code/adapter.ts";
-import { codex } from "../hooks/clients/codex.ts";
-import { copilot } from "../hooks/clients/copilot.ts";
-import { gemini } from "../hooks/clients/gemini.ts";
-import { opencode } from "../hooks/clients/opencode.ts";
-import type { HookAdapter } from "../hooks/seam/plan.ts";
 import { errorText } from "../protocol/errors.ts";
 import { setPerson } from "../protocol/names.ts";
 import { kitePaths } from "../protocol/paths.ts";
+import { adapters } from "./adapters.ts";
 import { userName } from "./context/actor.ts";
 import { closeInherited } from "./context/close-descriptors.ts";
 import type { Env } from "./context/programs.ts";
 import { dist, version } from "./version.ts";
-
-// The agent clients that Kite knows; events whose entry names no client are of the first.
-
-export const adapters: readonly HookAdapter[] = [claudeCode, codex, copilot, gemini, opencode];
 
 // The `kite notify` that begins and ends with the daemon, if the setting asks for it. It is a process of its own.
 

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { adapters } from "../../bin/daemon.ts";
+import { adapters } from "../../bin/adapters.ts";
 import { type ClientMaker, clientMakers, type Said } from "./client-makers.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 

@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { adapters } from "../../bin/daemon.ts";
+import { adapters } from "../../bin/adapters.ts";
 import { eventGroups } from "../../hooks/claude-code/settings/entries.ts";
 import { codexEntries } from "../../hooks/install/codex.ts";
 import { copilotHooks } from "../../hooks/install/copilot.ts";

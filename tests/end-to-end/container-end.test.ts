@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { adapters } from "../../bin/daemon.ts";
+import { adapters } from "../../bin/adapters.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
 import { createLog } from "../../daemon/instance/log.ts";

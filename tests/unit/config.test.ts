@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { adapters } from "../../bin/daemon.ts";
+import { adapters } from "../../bin/adapters.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { healthDefaults } from "../../daemon/lead/settings.ts";
 import { gatePresets, gatesUnset } from "../../protocol/lead/roles.ts";

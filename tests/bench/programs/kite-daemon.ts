@@ -1,7 +1,7 @@
 /** The daemon as it is, over the journal asked for. `HOME file|memory|unsynced` */
 
 import { mkdirSync } from "node:fs";
-import { adapters } from "../../../bin/daemon.ts";
+import { adapters } from "../../../bin/adapters.ts";
 import { loadConfig } from "../../../daemon/config/config.ts";
 import { createLog } from "../../../daemon/instance/log.ts";
 import { type Disk, type DiskFile, nodeDisk } from "../../../daemon/journal/disk.ts";
