@@ -2,7 +2,7 @@
  * What a browser gets before it has shown a code: it trades the code behind `#` for a token, keeps that in this tab alone, and
  * loads the page. It says nothing of whose page it is, because anybody on this machine may ask for it.
  */
-import type { Pass } from "./pass.ts";
+import type { Pass } from "./store.ts";
 
 const key = "pass";
 

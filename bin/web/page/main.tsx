@@ -6,8 +6,7 @@ import type { About } from "../views/state.ts";
 import { clean } from "../views/state.ts";
 import type { Deed, DeedReply } from "../wire.ts";
 import { Dialog, type DialogState, Frame, type Refusal } from "./frame.tsx";
-import type { Pass } from "./pass.ts";
-import { Store } from "./store.ts";
+import { type Pass, Store } from "./store.ts";
 
 /** Begins the page of this tab. */
 export function start(pass: Pass): void {

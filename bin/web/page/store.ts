@@ -3,7 +3,13 @@ import { batch, computed, type ReadonlySignal, type Signal, signal } from "@prea
 import { setPerson } from "../../../protocol/names.ts";
 import type { ViewState } from "../views/state.ts";
 import { keyOf, type Rows, type StreamLine, type Topic, topics, type Viewer } from "../wire.ts";
-import type { Pass } from "./pass.ts";
+
+/** What the browser keeps of its right to read the page, in this tab alone. */
+export interface Pass {
+  readonly token: string;
+  /** Where the page's programs are. */
+  readonly folder: string;
+}
 
 interface Looked {
   readonly at: number;
