@@ -3,6 +3,7 @@
  * has to read to follow it. A daemon runs in this process; the engine's own counts say which functions ran, and how often,
  * between the request and its answer. Two runs count the same, but for what waits for a disk that is busy.
  */
+import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -189,11 +190,20 @@ test("an edit's hook calls few functions of few files", async () => {
 });
 
 test("a further edit of the same file calls fewer", async () => {
-  const edit = (n: number): Message => {
-    const tool_input = { file_path: `${home.work}/again.ts` };
-    const call = { hook_event_name: "PreToolUse", tool_name: "Edit", tool_use_id: `again${n}`, tool_input };
-    const hook = { session_id: "alice", cwd: home.work, prompt_id: "p" };
-    return { type: "hook", event: { ...hook, ...call }, env: {}, reply: "raw" };
+  const file_path = `${home.work}/again.ts`;
+  const hook = { session_id: "alice", cwd: home.work, prompt_id: "p" };
+  const event = (name: string, n: number) => {
+    const call = { hook_event_name: name, tool_name: "Write", tool_use_id: `again${n}` };
+    const tool_input = { file_path, content: `edit ${n}\n` };
+    return { type: "hook", event: { ...hook, ...call, tool_input }, env: {} };
+  };
+  const person = await home.connectPerson();
+  // The edit before it has ended, and what it wrote is kept.
+  const edit = async (n: number): Promise<Message> => {
+    writeFileSync(file_path, `edit ${n - 1}\n`);
+    if (n > 0) await person.ask(event("PostToolUse", n - 1));
+    await person.ask({ type: "query", target: "versions", limit: 1 });
+    return { ...event("PreToolUse", n), reply: "raw" };
   };
   const calls = await fewest(
     bounds.again,
