@@ -330,7 +330,8 @@ function whoseNow(
   const { actor, name, wallMs } = latestOf(work);
   // A version of a write has the time of its note: without one, the latest write was not kept, as the daemon ended just then.
   const isUnkept = keeper.seen(path) === undefined && (latest === null || latest.atMs < wallMs);
-  return isUnkept && changedAt <= wallMs
+  // A file's stamp and the daemon's clock do not tick together.
+  return isUnkept && changedAt <= wallMs + limits.rescueStampSlackMs
     ? { by: { session: actor.session, agent: actor.agent, name }, kind: "write", atMs: wallMs }
     : { by: null, kind: "outside", atMs: clock.wall() };
 }
