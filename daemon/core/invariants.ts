@@ -80,10 +80,10 @@ export function* checkWrites({ writes, seq, limits }: BaseState): Generator<stri
 export function* checkRisks(state: BaseState): Generator<string> {
   const { risks, sessions, limits } = state;
   yield* riskRecords.check(state, "merge risks", limits.mergeRisksMax);
-  for (const { file, sides, told } of risks.values()) {
+  for (const { file, sides, told: sessionsTold } of risks.values()) {
     const [a, b] = sides;
     if (a.worktree >= b.worktree) yield `the sides of ${file} are out of order`;
-    if (told.some(id => sides.every(({ actor }) => actor.session !== id)))
+    if (sessionsTold.some(id => sides.every(({ actor }) => actor.session !== id)))
       yield `${file} is at risk, and somebody else was told`;
     for (const { actor } of sides)
       if (!sessions.live.has(actor.session))
@@ -314,7 +314,7 @@ export function* checkFreezes({ freezes, sessions, limits }: BaseState): Generat
 export function* checkNotes({ notes, sessions, limits }: BaseState): Generator<string> {
   yield* pendingRecords.check(notes, "agents with notes", limits.notedActorsMax);
   yield* conflictRecords.check(notes, "conflicts", limits.conflictsToldMax);
-  const given = new Set<number>();
+  const numbers = new Set<number>();
   for (const [key, pending] of notes.pending) {
     const { session } = pending;
     if (!sessions.live.has(session)) yield `${session} has ended and is to be told something`;
@@ -322,8 +322,8 @@ export function* checkNotes({ notes, sessions, limits }: BaseState): Generator<s
       yield `${key} has ${pending.notes.length} notes`;
     let last = 0;
     for (const { n } of pending.notes) {
-      if (n <= last || n > notes.count || given.has(n)) yield `${key} has note ${n} behind ${last}`;
-      given.add(n);
+      if (n <= last || n > notes.count || numbers.has(n)) yield `${key} has note ${n} behind ${last}`;
+      numbers.add(n);
       last = n;
     }
     if (new Set(pending.notes.map(({ note }) => JSON.stringify(note))).size < pending.notes.length)

@@ -170,7 +170,7 @@ export class TwoLogs implements Log {
   /** Returns the project of a session by its id in the shared log; undefined: it is none there, or has ended. */
   #projectToldOf(id: string): string | undefined {
     const { outbox, sessions } = this.#own.state;
-    return sessions.live.get(outbox.told.get(id)?.session ?? "")?.project;
+    return sessions.live.get(outbox.sessions.get(id)?.session ?? "")?.project;
   }
 
   #projectOf(command: Command): string | undefined {
@@ -206,7 +206,8 @@ export class TwoLogs implements Log {
   /** Ends first the session that makes room, if the own log would end one that has something in the shared log. */
   #begin(command: CommandOf<"session_begin"> & { readonly type: "session_begin" }, caller: Caller): number {
     const { state } = this.#own;
-    const gives = state.outbox.told.size === 0 ? null : whoMakesRoomInBoth(state, this.#store.state, command);
+    const gives =
+      state.outbox.sessions.size === 0 ? null : whoMakesRoomInBoth(state, this.#store.state, command);
     if (gives !== null && "ok" in gives) {
       this.#refuse(gives, { answer: caller.answer });
       return this.#nextNumber();

@@ -369,8 +369,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a note that is forgotten before it was told",
     file: "daemon/core/tables/notices.ts",
-    find: "const left = pending.notes.filter(({ n }) => !told.has(n));",
-    put: "const left = pending.notes.filter(() => told.size === 0);",
+    find: "const left = pending.notes.filter(({ n }) => !numbers.has(n));",
+    put: "const left = pending.notes.filter(() => numbers.size === 0);",
     tells: /is to be told/,
   },
   {
@@ -743,8 +743,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a client's name in the place of a person's",
     file: "daemon/core/sessions/names.ts",
-    find: 'if (said === null || namedBy === "person") return now;',
-    put: "if (said === null) return now;",
+    find: 'if (chosenName === null || namedBy === "person") return now;',
+    put: "if (chosenName === null) return now;",
     tells: /a client took the name|by a person, and is/,
   },
   {
@@ -772,8 +772,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a merge that comes back and leaves its author the task",
     file: "daemon/core/tasks/leave.ts",
-    find: "giveBack(state, task, asked.cause,",
-    put: "void [giveBack, asked, step]; if (left.wallMs < 0) giveBack(state, task, asked.cause,",
+    find: "giveBack(state, task, taskReturn.cause,",
+    put: "void [giveBack, taskReturn, step]; if (left.wallMs < 0) giveBack(state, task, taskReturn.cause,",
     merges: true,
     tells: /came back, and .* is still active/,
   },

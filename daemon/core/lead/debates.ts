@@ -357,8 +357,8 @@ function isHere({ sessions }: State, project: string, { id, agent }: ActorRow): 
 }
 
 /** Whether the message that told the participant last is still to be shown to it. */
-function isUnread({ messages }: State, { row, told }: Participant): boolean {
-  const letter = told === null ? undefined : messages.all.get(told)?.letters.get(inboxKey(row));
+function isUnread({ messages }: State, { row, told: messageId }: Participant): boolean {
+  const letter = messageId === null ? undefined : messages.all.get(messageId)?.letters.get(inboxKey(row));
   return letter?.state === "unread" || letter?.state === "offered";
 }
 
@@ -389,11 +389,11 @@ const debateOpen: Handler<"debate_open", State> = (state, command, _meta, step) 
   const id = `d-${Math.max(0, wallMs).toString(36)}-${n.toString(36)}`;
   const openedBy = speakerRow(state, by, step);
   const participants = rows.map(row => ({ row, told: null }));
-  const said = { entries: [], verdict: null };
-  const opened = { id, n, project, question, openedBy, openedAt: wallMs, hypotheses, participants, ...said };
+  const empty = { entries: [], verdict: null };
+  const opened = { id, n, project, question, openedBy, openedAt: wallMs, hypotheses, participants, ...empty };
   announce(step, opened, "opened", openedBy);
-  const told = tellOthers(state, opened, { by, text: openingOf(opened), wallMs, always: true }, step);
-  for (const dropped of addDebate(debates, told)) {
+  const announced = tellOthers(state, opened, { by, text: openingOf(opened), wallMs, always: true }, step);
+  for (const dropped of addDebate(debates, announced)) {
     const verdict = contextAt(state, dropped.project, verdictKey(dropped.id));
     if (verdict !== undefined) endItem(state, verdict, step);
   }
@@ -460,12 +460,12 @@ const debateEnter: Handler<"debate_enter", State> = (state, command, _meta, step
     return;
   }
   const row = speakerRow(state, by, step);
-  const said = saidBy(debate, entry, row, by === null ? [] : othersThere(state, debate.project, by));
-  if ("ok" in said) {
-    step.reply = said;
+  const outcome = saidBy(debate, entry, row, by === null ? [] : othersThere(state, debate.project, by));
+  if ("ok" in outcome) {
+    step.reply = outcome;
     return;
   }
-  const made = { ...said, by: row, at: wallMs };
+  const made = { ...outcome, by: row, at: wallMs };
   const next = { ...debate, entries: [...debate.entries, made] };
   if (!leavesRoom(next)) {
     const error = `${debate.id} has ${debate.entries.length} of ${limits.debateEntriesMax} entries, and needs the others to close; answer what is unanswered, and close it`;
@@ -557,10 +557,10 @@ function mayConcede(debate: Debate, hypothesis: string, by: ActorRow | null): Re
 /** Returns what the others are told of a challenge, the debate's last entry. */
 function noticeOf({ id, entries }: Debate, { hypothesis, text, at }: DebateEntry, by: Actor | null): Notice {
   const number = entries.length;
-  const said = `challenges ${hypothesis} in debate ${id} (entry ${number}): ${brief(text ?? "")}`;
+  const notice = `challenges ${hypothesis} in debate ${id} (entry ${number}): ${brief(text ?? "")}`;
   return {
     by,
-    text: `${said} To answer: kite debate answer ${id} ${number} TEXT`,
+    text: `${notice} To answer: kite debate answer ${id} ${number} TEXT`,
     wallMs: at,
     always: false,
   };

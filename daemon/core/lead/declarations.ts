@@ -112,8 +112,9 @@ interface ClientWord {
 
 /** Returns a sentence for the role and one for the team, if the client says otherwise. */
 function mismatchesIn({ role, team }: Declared, { name, team: saidTeam }: ClientWord): string[] {
-  const [declared, said] = [kindsIn(role), kindsIn(name ?? "")];
-  const isOtherRole = declared.size > 0 && said.size > 0 && [...declared].every(kind => !said.has(kind));
+  const [roleKinds, nameKinds] = [kindsIn(role), kindsIn(name ?? "")];
+  const isOtherRole =
+    roleKinds.size > 0 && nameKinds.size > 0 && [...roleKinds].every(kind => !nameKinds.has(kind));
   const isOtherTeam =
     saidTeam !== null && team.trim() !== "" && plainMismatches(team) !== plainMismatches(saidTeam);
   return [

@@ -221,10 +221,10 @@ function named({ merges }: MergeQueue): Refusal | null {
 
 function noRoom(
   { merges, limits }: State,
-  { base, merges: asked }: MergeQueue,
+  { base, merges: requests }: MergeQueue,
   queue: ReadonlyMap<string, Merge>,
 ): Refusal | null {
-  const added = asked.filter(({ branch }) => !queue.has(branch)).length;
+  const added = requests.filter(({ branch }) => !queue.has(branch)).length;
   const isFull = queue.size + added > limits.mergesOpenMax;
   if (!isFull && merges.all.size - merges.ended.size + added <= limits.mergesMax) return null;
   const whose = isFull ? `for ${shortName(base)}` : "in all projects";
@@ -320,16 +320,16 @@ function returnTasks(
 ): Returned {
   const { id, author, tasks, project, reason } = merge;
   if (author === null || tasks.length === 0) return { here: [], there: [] };
-  const asked = { tasks, author: author.id };
+  const taskReturn = { tasks, author: author.id };
   const cameBack = `the merge ${id} came back`;
   // What was done before the project was shared is in this log.
-  const own = { ...asked, cause: `${cameBack}: ${reason?.text ?? ""}` };
+  const own = { ...taskReturn, cause: `${cameBack}: ${reason?.text ?? ""}` };
   const here = returnAll(state, own, { by, wallMs }, state.outbox.node, step);
   if (!state.outbox.projects.has(project)) return { here, there: [] };
   // A check's name and its words stay on this machine.
   const cause = `${cameBack}: ${causes[reason?.code ?? "unmergeable"] ?? "it was not merged"}`;
   const from = sharedActorOf(state, by);
-  const isTold = publishOnce(state, { type: "task_return", ...asked, cause, by: from, wallMs });
+  const isTold = publishOnce(state, { type: "task_return", ...taskReturn, cause, by: from, wallMs });
   return { here, there: isTold ? shared.filter(one => !here.includes(one)) : [] };
 }
 

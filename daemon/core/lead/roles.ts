@@ -46,8 +46,8 @@ interface Standing {
 
 /** Returns the actor's role; an actor whose session is not alive has the default one. */
 export function roleOf(state: State, whose: Whose): Standing {
-  const given = givenRole(state, whose);
-  return given ?? declaredRole(state, whose) ?? { role: defaultRole, by: "default" };
+  const assignment = givenRole(state, whose);
+  return assignment ?? declaredRole(state, whose) ?? { role: defaultRole, by: "default" };
 }
 
 /** Returns the role that the actor's declaration names, or null. */
@@ -76,12 +76,18 @@ export function roleField(state: State, whose: Whose): { readonly role?: RoleBri
 
 /** Returns a sentence if the declared role does not count, because the actor was given another one. */
 function roleKept(state: State, declared: Whose & { readonly role: string }): string[] {
-  const given = givenRole(state, declared);
-  const said = roleNamed(declared.role);
-  if (given === undefined || given.by === "declared" || said === null || said === given.role) return [];
-  const who = given.by === "person" ? "your user gave you the role" : "you began with the role";
+  const assignment = givenRole(state, declared);
+  const roleInDeclaration = roleNamed(declared.role);
+  if (
+    assignment === undefined ||
+    assignment.by === "declared" ||
+    roleInDeclaration === null ||
+    roleInDeclaration === assignment.role
+  )
+    return [];
+  const who = assignment.by === "person" ? "your user gave you the role" : "you began with the role";
   return [
-    `identity.role: ${who} ${given.role}, and that stands whatever you declare; to change it, ask your user: kite role NAME ${said}`,
+    `identity.role: ${who} ${assignment.role}, and that stands whatever you declare; to change it, ask your user: kite role NAME ${roleInDeclaration}`,
   ];
 }
 
@@ -95,10 +101,10 @@ export function isLead({ rules, roles, declarations }: State, whose: Whose): boo
 export function leadsOf(state: State, project: string, except: Whose | null = null): readonly Whose[] {
   if (state.rules < 2) return [...declaredLeads(state, project, except)];
   const found: Whose[] = [];
-  for (const [session, given] of state.roles) {
+  for (const [session, assignments] of state.roles) {
     const { project: where, lostAt = null } = state.sessions.live.get(session) ?? {};
     if (where !== project || lostAt !== null) continue;
-    for (const [agent, { role }] of given) {
+    for (const [agent, { role }] of assignments) {
       const isSelf = except !== null && noteKey({ session, agent }) === noteKey(except);
       if (role === "lead" && !isSelf) found.push({ session, agent });
     }
@@ -254,10 +260,10 @@ function tellLeads(state: State, task: Task, by: Actor | null): void {
   if (!isGrave(risk)) return;
   const other = by === null ? null : actorRow(state, by).name;
   const text = task.description.slice(0, limits.quoteChars);
-  let told = 0;
+  let count = 0;
   for (const lead of leadsOf(state, task.project, by)) {
-    if (told === limits.leadsToldMax) return;
-    told += 1;
+    if (count === limits.leadsToldMax) return;
+    count += 1;
     tellLater(state, lead, { what: "risk", task: task.id, text, risk, other });
   }
 }
@@ -316,9 +322,9 @@ export function giveRole(state: State, whose: Whose, role: Role, by: "person" | 
   return true;
 }
 
-function setRole(state: State, { session, agent }: Whose, given: GivenRole | null): void {
-  if (given === null) deleteAt(state.roles, session, agent);
-  else setAt(state.roles, session, agent, given);
+function setRole(state: State, { session, agent }: Whose, assignment: GivenRole | null): void {
+  if (assignment === null) deleteAt(state.roles, session, agent);
+  else setAt(state.roles, session, agent, assignment);
   for (const { actorChanges } of state.points) actorChanges?.(state, session, agent);
 }
 
@@ -329,14 +335,14 @@ function roleTrait(state: State, session: string, agent: string | null): Traits 
 }
 
 /** Gives the actor the role that its node tells of, in place of the one before. */
-function takeRole(state: State, session: string, agent: string | null, { role: told }: Traits): void {
+function takeRole(state: State, session: string, agent: string | null, { role: value }: Traits): void {
   if (!hasAgent(state.sessions, session, agent)) return;
-  setRole(state, { session, agent }, isGiven(told) ? { role: told.role, by: told.by } : null);
+  setRole(state, { session, agent }, isGiven(value) ? { role: value.role, by: value.by } : null);
 }
 
-function isGiven(told: JsonValue | undefined): told is GivenRole & { readonly [field: string]: JsonValue } {
-  if (typeof told !== "object" || told === null) return false;
-  const { role, by } = told as { readonly [field: string]: JsonValue };
+function isGiven(value: JsonValue | undefined): value is GivenRole & { readonly [field: string]: JsonValue } {
+  if (typeof value !== "object" || value === null) return false;
+  const { role, by } = value as { readonly [field: string]: JsonValue };
   return roles.some(one => one === role) && sources.some(one => one === by);
 }
 

@@ -345,9 +345,9 @@ function blockedWork({ tasks }: TeamStanding): TeamProblem[] {
 }
 
 function ownerProblems({ tasks, members }: TeamStanding): TeamProblem[] {
-  return [...tasks.values()].flatMap(({ id, owner: said, status }) => {
-    if (said === null || status === "completed" || members === null) return [];
-    const owner = bareName(said);
+  return [...tasks.values()].flatMap(({ id, owner: ownerName, status }) => {
+    if (ownerName === null || status === "completed" || members === null) return [];
+    const owner = bareName(ownerName);
     const state = members.get(owner);
     if (state === "live" || state === "unknown") return [];
     const is = status === "in_progress" ? "in progress" : "pending";
@@ -407,9 +407,9 @@ function workerOf({ task, members, caller, worker }: ChangeFacts): Worker | null
 // A task is given to a member that exists and lives: the client would write to anybody, and nobody would read it.
 
 export function unknownOwner({ change, members }: ChangeFacts): TeamFinding[] {
-  const { owner: said, task } = change;
-  if (said === null || said === "" || members === null) return [];
-  const owner = bareName(said);
+  const { owner: ownerName, task } = change;
+  if (ownerName === null || ownerName === "" || members === null) return [];
+  const owner = bareName(ownerName);
   const state = members.get(owner);
   if (state === "live" || state === "unknown") return [];
   const live = [...members].flatMap(([name, is]) => (is === "dead" ? [] : [name]));
@@ -440,7 +440,7 @@ export function beforeMove(tool: string, isInProcess: boolean): TeamFinding[] {
 // ended in agreement resumes it, or the client itself refuses it.
 
 /** `listed`: the members that the client lists. */
-export function deadLetter(said: string, listed: ReadonlySet<string>, members: Members): TeamFinding[] {
-  const to = bareName(said);
+export function deadLetter(recipient: string, listed: ReadonlySet<string>, members: Members): TeamFinding[] {
+  const to = bareName(recipient);
   return listed.has(to) && members.get(to) === "dead" ? [{ rule: "dead_letter", to }] : [];
 }

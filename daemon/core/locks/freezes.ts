@@ -100,10 +100,10 @@ export function mayFreeze(state: BaseState, actor: Actor | null, project: string
 /** Begins a freeze, and refuses the waiters for its files. */
 export function beginFreeze(
   state: BaseState,
-  asked: Pick<Freeze, "actor" | "project" | "files" | "text" | "message"> & { readonly ttlMs: number },
+  request: Pick<Freeze, "actor" | "project" | "files" | "text" | "message"> & { readonly ttlMs: number },
   step: Step,
 ): Freeze {
-  const { actor, project, files, text, message, ttlMs } = asked;
+  const { actor, project, files, text, message, ttlMs } = request;
   const { freezes, t } = state;
   freezes.count += 1;
   const by = actor === null ? null : actorRow(state, actor);

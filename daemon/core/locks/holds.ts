@@ -302,8 +302,8 @@ export function takeUpPlace(locks: Locks, waiter: Waiter, by: LockRequest, origi
     retry = null,
   } = by;
   const terms = { kind, prompt, flight, untoldMs, beside, bound, single, yieldMs };
-  const asked = { ...terms, placeMs, detach, progress, waitMs, retry };
-  Object.assign(locks.preimages.writable(waiter), asked satisfies Partial<Waiter>);
+  const fields = { ...terms, placeMs, detach, progress, waitMs, retry };
+  Object.assign(locks.preimages.writable(waiter), fields satisfies Partial<Waiter>);
   attachWaiter(locks, waiter, origin);
 }
 

@@ -25,21 +25,21 @@ interface GrantAnswers {
 export const noOrigins: readonly Origin[] = [];
 
 /** Returns the origins of the later requests, when the actor asked again and gets its answer at `origin`. */
-export function toldAgain(heard: Pick<GrantAnswers, "askedAgain">, origin: Origin): readonly Origin[] {
-  return isSettled(heard) ? heard.askedAgain : [...heard.askedAgain, origin];
+export function toldAgain(answers: Pick<GrantAnswers, "askedAgain">, origin: Origin): readonly Origin[] {
+  return isSettled(answers) ? answers.askedAgain : [...answers.askedAgain, origin];
 }
 
 /**
  * Returns the origins without `lost`, whose answer was not delivered: null if none is left; the same object if `lost`
  * is not among them, or enough answers were sent.
  */
-export function withoutAnswer<T extends GrantAnswers>(heard: T, lost: Origin): T | GrantAnswers | null {
-  if (isSettled(heard)) return heard;
+export function withoutAnswer<T extends GrantAnswers>(answers: T, lost: Origin): T | GrantAnswers | null {
+  if (isSettled(answers)) return answers;
   const key = originKey(lost);
-  const all = [heard.origin, ...heard.askedAgain];
+  const all = [answers.origin, ...answers.askedAgain];
   const [first, ...rest] = all.filter(origin => originKey(origin) !== key);
   if (first === undefined) return null;
-  return rest.length === heard.askedAgain.length ? heard : { origin: first, askedAgain: rest };
+  return rest.length === answers.askedAgain.length ? answers : { origin: first, askedAgain: rest };
 }
 
 /** Whether so many answers were sent that at least one counts as delivered. */
@@ -169,9 +169,9 @@ export function dropLoans(state: BaseState, hold: Hold, isMeant: (loan: Loan) =>
 }
 
 /** Replaces the lender's answer origins after one answer was not delivered and another was or may be. */
-export function setHeard(state: BaseState, hold: Hold, of: Loan, heard: GrantAnswers): void {
+export function setHeard(state: BaseState, hold: Hold, of: Loan, answers: GrantAnswers): void {
   const changed = (loan: Loan | null): Loan | null =>
-    loan === null ? null : loan === of ? { ...loan, ...heard } : { ...loan, loan: changed(loan.loan) };
+    loan === null ? null : loan === of ? { ...loan, ...answers } : { ...loan, loan: changed(loan.loan) };
   setLoan(state.locks, hold, changed(hold.loan));
 }
 

@@ -202,11 +202,11 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
   const holds = request.keys.flatMap(key => {
     const hold = state.locks.holds.get(key);
     if (hold === undefined || !sameActor(hold.actor, actor)) return [];
-    const heard = withoutAnswer(hold, lost);
-    if (heard === null) return [hold];
+    const answers = withoutAnswer(hold, lost);
+    if (answers === null) return [hold];
     const writable = state.preimages.writable(hold);
-    writable.origin = heard.origin;
-    writable.askedAgain = heard.askedAgain;
+    writable.origin = answers.origin;
+    writable.askedAgain = answers.askedAgain;
     return [];
   });
   if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
@@ -220,9 +220,9 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
 /** Ends the lender's loans of the lock if no answer about them was delivered. */
 function unheardLoans(state: BaseState, hold: Hold, lender: Actor, lost: Origin, step: Step): void {
   for (const loan of loansOf(hold)) {
-    const heard = sameActor(loan.actor, lender) ? withoutAnswer(loan, lost) : loan;
-    if (heard === null) disconnectLoans(state, hold, one => one === loan, step);
-    else if (heard !== loan) setHeard(state, hold, loan, heard);
+    const answers = sameActor(loan.actor, lender) ? withoutAnswer(loan, lost) : loan;
+    if (answers === null) disconnectLoans(state, hold, one => one === loan, step);
+    else if (answers !== loan) setHeard(state, hold, loan, answers);
   }
 }
 

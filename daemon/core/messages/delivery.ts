@@ -40,13 +40,18 @@ export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _
   step.reply = { ok: true, messages: rows, unread: unreadIn(messages, key) };
 };
 
-export const inboxTold: Handler<"inbox_told"> = (state, { actor, messages, heard }, _meta, step) => {
+export const inboxTold: Handler<"inbox_told"> = (
+  state,
+  { actor, messages, heard: isDelivered },
+  _meta,
+  step,
+) => {
   const key = inboxOf(actor);
   for (const id of messages) {
     const message = state.messages.all.get(id);
     const letter = message?.letters.get(key);
     if (message === undefined || letter?.state !== "offered") continue;
-    putLetter(state.messages, message, { ...letter, state: heard ? "handed" : "unread" });
+    putLetter(state.messages, message, { ...letter, state: isDelivered ? "handed" : "unread" });
   }
   step.reply = { ok: true };
 };

@@ -54,14 +54,14 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
     step.reply = refuse("too_many_nodes", error);
     return;
   }
-  const asked = sayable(command.machine) ?? "machine";
+  const wantedName = sayable(command.machine) ?? "machine";
   // Below level 3 a node took a lower name that had become free: two machines could swap theirs.
-  const keeps = state.rules >= 3 && before !== undefined && (before.asked ?? before.machine) === asked;
-  const machine = keeps ? before.machine : freeMachine(leases, node, asked);
+  const keeps = state.rules >= 3 && before !== undefined && (before.asked ?? before.machine) === wantedName;
+  const machine = keeps ? before.machine : freeMachine(leases, node, wantedName);
   const { joinedWallMs = wallMs, relayed = nothingRelayed } = before ?? {};
   const program = version === undefined ? { levels } : { levels, version };
   const lives = { binding, ...program, epoch, renewedAtMs: t, isLost: false };
-  const named = state.rules >= 3 && machine !== asked ? { machine, asked } : { machine };
+  const named = state.rules >= 3 && machine !== wantedName ? { machine, asked: wantedName } : { machine };
   putLease(leases, { node, ...named, joinedWallMs, relayed, ...lives });
   if (before?.isLost === true) find(state, node);
   step.timers.push({ at: t + limits.nodeLostMs, due: { what: "node_silent", node } });

@@ -2,14 +2,14 @@
 
 import type { Traits } from "../nodes/commands.ts";
 import type { BaseState, Session } from "../tables/base-state.ts";
-import type { ToldAgent, ToldSession } from "./table.ts";
+import type { PublishedAgent, PublishedSession } from "./table.ts";
 
 /** Returns what others have to know of an incarnation of the session as it is now. */
-export function toldNow(
+export function sessionNow(
   state: BaseState,
   session: Session,
-  { id, begun, project }: Pick<ToldSession, "id" | "begun" | "project">,
-): ToldSession {
+  { id, begun, project }: Pick<PublishedSession, "id" | "begun" | "project">,
+): PublishedSession {
   const { name, branch, client } = session;
   const kind = {
     ...(client === undefined ? {} : { client }),
@@ -28,7 +28,7 @@ export function toldNow(
 }
 
 /** The same of an agent within it. */
-export function toldAgentNow(state: BaseState, session: Session, id: string, agent: string): ToldAgent {
+export function agentNow(state: BaseState, session: Session, id: string, agent: string): PublishedAgent {
   return { id, agent, name: session.agents.get(agent) ?? "", ...traitsOf(state, session.id, agent) };
 }
 

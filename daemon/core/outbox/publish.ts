@@ -5,26 +5,26 @@ import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
 import { nodePartsOf, partsLevel, partsOf } from "../nodes/parts.ts";
 import { sharedId } from "../nodes/shared-ids.ts";
 import type { BaseState, Session } from "../tables/base-state.ts";
-import { toldAgentNow, toldNow, traitsOf } from "./now.ts";
+import { agentNow, sessionNow, traitsOf } from "./now.ts";
 import {
   agentKey,
   type Outbox,
   type OutboxRow,
   outboxRecords,
+  type PublishedAgent,
+  type PublishedPart,
+  type PublishedSession,
   partKey,
   placeOfNumber,
+  publishedAgentRecords,
+  publishedPartRecords,
+  publishedSessionRecords,
   rowAtPlace,
-  type ToldAgent,
-  type ToldPart,
-  type ToldSession,
-  toldAgentRecords,
-  toldPartRecords,
-  toldRecords,
 } from "./table.ts";
 
 /** Returns the id in the shared log of the incarnation that began with this entry, or null if it is not shared. */
 export function sharedIdOf(outbox: Outbox, session: string, begun: number): string | null {
-  return toldOf(outbox, session).find(told => told.begun === begun)?.id ?? null;
+  return publishedSessionsOf(outbox, session).find(published => published.begun === begun)?.id ?? null;
 }
 
 /**
@@ -58,7 +58,7 @@ export function publish(state: BaseState, session: Session): void {
 
 /** Says that the session ended. It stands among the live ones still. */
 export function publishEnd(state: BaseState, session: string, cause: string): void {
-  for (const told of toldOf(state.outbox, session)) withdraw(state, told, cause);
+  for (const published of publishedSessionsOf(state.outbox, session)) withdraw(state, published, cause);
   keepShort(state, session);
 }
 
@@ -81,8 +81,8 @@ export function publishNodePart(state: BaseState, part: string, isAnew = false):
   const { outbox } = state;
   if (outbox.node === "" || outbox.level < partsLevel) return;
   const value = new Map(nodePartsOf(state)).get(part)?.tell(state) ?? null;
-  const told = outbox.nodeParts.get(part) ?? null;
-  if (isSame(value, told) && (value === null || !isAnew)) return;
+  const publishedValue = outbox.nodeParts.get(part) ?? null;
+  if (isSame(value, publishedValue) && (value === null || !isAnew)) return;
   if (value === null) outbox.nodeParts.delete(part);
   else outbox.nodeParts.set(part, value);
   say(state, `\n\n${part}`, { type: "node_part", part, value });
@@ -103,7 +103,7 @@ export function publishOnce(state: BaseState, command: Relayable): boolean {
 }
 
 /** Returns what happened, of which the shared log has not heard. */
-export function untold(outbox: Outbox): Relayable[] {
+export function unsentEvents(outbox: Outbox): Relayable[] {
   return onceIn(outbox).flatMap(id => outbox.rows.get(id)?.command ?? []);
 }
 
@@ -125,13 +125,13 @@ export function sharedActorOf(state: BaseState, actor: Actor | null): Actor | nu
 /** Says that an agent within the session ended. */
 export function publishAgentEnd(state: BaseState, session: string, agent: string, isStopped: boolean): void {
   const { outbox } = state;
-  for (const { id } of toldOf(outbox, session)) {
-    const told = outbox.agents.get(agentKey({ id, agent }));
-    if (told === undefined) continue;
-    toldAgentRecords.drop(outbox, told);
+  for (const { id } of publishedSessionsOf(outbox, session)) {
+    const publishedAgent = outbox.agents.get(agentKey({ id, agent }));
+    if (publishedAgent === undefined) continue;
+    publishedAgentRecords.drop(outbox, publishedAgent);
     const stopped = isStopped ? ({ stopped: true } as const) : {};
     const actor = { session: id, agent, incarnation: 0 };
-    say(state, agentKey(told), { type: "agent_end", actor, ...stopped });
+    say(state, agentKey(publishedAgent), { type: "agent_end", actor, ...stopped });
   }
   keepShort(state);
 }
@@ -139,34 +139,34 @@ export function publishAgentEnd(state: BaseState, session: string, agent: string
 /** Says that what the session has goes on under the id `to`, which begins with this entry. */
 export function publishMove(state: BaseState, from: string, to: string): void {
   const { outbox } = state;
-  const [first, ...others] = toldOf(outbox, from);
+  const [first, ...others] = publishedSessionsOf(outbox, from);
   if (first === undefined) return;
   const [oldest = first.id, ...more] = idsBefore(outbox, first);
-  for (const told of others) forget(outbox, told);
+  for (const published of others) forget(outbox, published);
   const also = [...more, ...others.map(({ id }) => id)];
   const number = nextNumber(state);
   // The process that goes on is there.
   const { id: _id, session: _from, begun: _begun, traits: _traits, isLost: _isLost, ...same } = first;
   const id = sharedId(to, outbox.node, number);
   forget(outbox, first);
-  const said = { ...same, ...traitsOf(state, to, null) };
-  toldRecords.put(outbox, { id, session: to, begun: state.seq, ...said });
+  const fields = { ...same, ...traitsOf(state, to, null) };
+  publishedSessionRecords.put(outbox, { id, session: to, begun: state.seq, ...fields });
   const where = { cwd: "", worktree: "", wallMs: state.t };
   const begun = { from: oldest, ...(also.length === 0 ? {} : { also }), session: id };
   putRow(outbox, {
     number,
     key: moveKey(id),
-    command: { type: "session_continue", ...begun, ...said, ...where },
+    command: { type: "session_continue", ...begun, ...fields, ...where },
   });
   sayParts(state, to, id);
 }
 
 /**
- * Returns the ids under which the shared log may have the session that `told` is about. If it went on under this one in a row
+ * Returns the ids under which the shared log may have the session that is published with this id. If it went on under this one in a row
  * that waits still, that row goes, with what waits of this id: the next move says both. Of many such moves the shared log has
  * heard of the oldest at most.
  */
-function idsBefore(outbox: Outbox, { id }: ToldSession): string[] {
+function idsBefore(outbox: Outbox, { id }: PublishedSession): string[] {
   const row = rowAt(outbox, moveKey(id));
   if (row?.command.type !== "session_continue") return [id];
   const { from, also = [] } = row.command;
@@ -192,7 +192,7 @@ export function publishAll(state: BaseState, ending: string | null = null): void
   const { outbox, sessions } = state;
   if (outbox.node === "") return;
   // Other moves go: the sessions that they began from end with those that are named no more.
-  const moves = [...outbox.told.keys()].flatMap(id => rowAt(outbox, moveKey(id)) ?? []);
+  const moves = [...outbox.sessions.keys()].flatMap(id => rowAt(outbox, moveKey(id)) ?? []);
   const again = [...outbox.rows].filter(([, { isOnce }]) => isOnce !== true);
   outboxRecords.dropAll(
     outbox,
@@ -205,7 +205,7 @@ export function publishAll(state: BaseState, ending: string | null = null): void
   const parts = [...outbox.parts.values()].map(({ id, agent, part }) => [id, agent, part] as const);
   const all: Relayable = {
     type: "node_sessions_are",
-    ...{ sessions: [...outbox.told.keys()], agents },
+    ...{ sessions: [...outbox.sessions.keys()], agents },
     ...(outbox.level < partsLevel ? {} : { parts }),
     ...(outbox.level < partsLevel ? {} : { nodeParts: [...outbox.nodeParts.keys()] }),
   };
@@ -216,16 +216,18 @@ export function publishAll(state: BaseState, ending: string | null = null): void
 function publishOf(state: BaseState, session: Session, isAnew: boolean): void {
   const { outbox } = state;
   const project = outbox.projects.get(session.project);
-  const known = new Map(toldOf(outbox, session.id).map(told => [told.begun, told]));
+  const known = new Map(
+    publishedSessionsOf(outbox, session.id).map(published => [published.begun, published]),
+  );
   const wasTold = known.size > 0;
   const { last } = outbox;
   for (const { begun } of project === undefined ? [] : session.incarnations) {
-    const id = publishOne(state, session, { project, begun, told: known.get(begun), isAnew });
+    const id = publishOne(state, session, { project, begun, published: known.get(begun), isAnew });
     for (const agent of session.agents.keys())
-      publishAgent(state, toldAgentNow(state, session, id, agent), isAnew);
+      publishAgent(state, agentNow(state, session, id, agent), isAnew);
     known.delete(begun);
   }
-  for (const told of known.values()) withdraw(state, told, "ended");
+  for (const published of known.values()) withdraw(state, published, "ended");
   const id = firstIdOf(state, session.id);
   if (id === null) return;
   if (isAnew || !wasTold || known.size > 0) sayParts(state, session.id, id);
@@ -235,7 +237,7 @@ function publishOf(state: BaseState, session: Session, isAnew: boolean): void {
 interface Incarnated {
   readonly project: string | undefined;
   readonly begun: number;
-  readonly told: ToldSession | undefined;
+  readonly published: PublishedSession | undefined;
   readonly isAnew: boolean;
 }
 
@@ -246,21 +248,25 @@ interface Incarnated {
 function publishOne(
   state: BaseState,
   session: Session,
-  { project = "", begun, told, isAnew }: Incarnated,
+  { project = "", begun, published, isAnew }: Incarnated,
 ): string {
   const { outbox } = state;
-  if (told !== undefined && !isAnew && isSame(told, toldNow(state, session, { ...told, project })))
-    return told.id;
+  if (
+    published !== undefined &&
+    !isAnew &&
+    isSame(published, sessionNow(state, session, { ...published, project }))
+  )
+    return published.id;
   const number = nextNumber(state);
-  const id = told?.id ?? sharedId(session.id, outbox.node, number);
-  const now = toldNow(state, session, { id, begun, project });
-  toldRecords.put(outbox, now);
-  const { session: _own, id: _id, begun: _begun, ...said } = now;
+  const id = published?.id ?? sharedId(session.id, outbox.node, number);
+  const now = sessionNow(state, session, { id, begun, project });
+  publishedSessionRecords.put(outbox, now);
+  const { session: _own, id: _id, begun: _begun, ...fields } = now;
   const where = { anchor: null, cwd: "", worktree: "", revive: true } as const;
   const command = {
     type: "session_begin",
     session: id,
-    ...said,
+    ...fields,
     ...where,
     wallMs: session.registeredAt,
   } as const;
@@ -285,15 +291,18 @@ function sayParts(state: BaseState, session: string, id: string): void {
     for (const agent of rules.agentsWith(state, session)) sayPart(state, { session, id, agent, part });
 }
 
-function sayPart(state: BaseState, { session, ...told }: ToldPart & { readonly session: string }): void {
+function sayPart(
+  state: BaseState,
+  { session, ...publishedPart }: PublishedPart & { readonly session: string },
+): void {
   const { outbox } = state;
-  const { id, agent, part } = told;
+  const { id, agent, part } = publishedPart;
   const rules = new Map(partsOf(state)).get(part);
   const value = rules?.tell(state, session, agent) ?? null;
-  const key = partKey(told);
+  const key = partKey(publishedPart);
   if (value === null && !outbox.parts.has(key)) return;
-  if (value === null) toldPartRecords.dropAll(outbox, [key]);
-  else toldPartRecords.put(outbox, told);
+  if (value === null) publishedPartRecords.dropAll(outbox, [key]);
+  else publishedPartRecords.put(outbox, publishedPart);
   say(state, key, { type: "actor_part", session: id, agent, part, value });
 }
 
@@ -303,31 +312,31 @@ function firstIdOf({ sessions, outbox }: BaseState, session: string): string | n
   return first === undefined ? null : sharedIdOf(outbox, session, first.begun);
 }
 
-function publishAgent(state: BaseState, now: ToldAgent, isAnew: boolean): void {
+function publishAgent(state: BaseState, now: PublishedAgent, isAnew: boolean): void {
   const { outbox } = state;
-  const { id: session, ...said } = now;
+  const { id: session, ...fields } = now;
   const key = agentKey(now);
-  const told = outbox.agents.get(key);
-  if (told !== undefined && !isAnew && isSame(told, now)) return;
-  toldAgentRecords.put(outbox, now);
-  say(state, key, { type: "agent_begin", session, ...said });
+  const publishedAgent = outbox.agents.get(key);
+  if (publishedAgent !== undefined && !isAnew && isSame(publishedAgent, now)) return;
+  publishedAgentRecords.put(outbox, now);
+  say(state, key, { type: "agent_begin", session, ...fields });
 }
 
-function withdraw(state: BaseState, told: ToldSession, cause: string): void {
+function withdraw(state: BaseState, published: PublishedSession, cause: string): void {
   const { outbox } = state;
-  const { id } = told;
-  forget(outbox, told);
+  const { id } = published;
+  forget(outbox, published);
   const why = cause === "deregistered" || cause === "anchor_gone" ? cause : "ended";
   say(state, id, { type: "session_end", session: id, incarnation: null, cause: why });
 }
 
 /** Forgets what was said of an incarnation, and of the agents and parts within it. What waits of these says nothing any more. */
-function forget(outbox: Outbox, told: ToldSession): void {
-  const { id } = told;
-  toldRecords.drop(outbox, told);
+function forget(outbox: Outbox, published: PublishedSession): void {
+  const { id } = published;
+  publishedSessionRecords.drop(outbox, published);
   const keys = [...(outbox.agentsOf.get(id) ?? []), ...(outbox.partsOf.get(id) ?? [])];
-  toldAgentRecords.dropAll(outbox, keys);
-  toldPartRecords.dropAll(outbox, keys);
+  publishedAgentRecords.dropAll(outbox, keys);
+  publishedPartRecords.dropAll(outbox, keys);
   outboxRecords.dropAll(
     outbox,
     keys.flatMap(key => outbox.byKey.get(key) ?? []),
@@ -339,8 +348,8 @@ function agentsAt({ agents, agentsOf }: Outbox, id: string): string[] {
   return [...(agentsOf.get(id) ?? [])].flatMap(key => agents.get(key)?.agent ?? []);
 }
 
-function toldOf({ bySession, told }: Outbox, session: string): ToldSession[] {
-  return [...(bySession.get(session) ?? [])].flatMap(id => told.get(id) ?? []);
+function publishedSessionsOf({ bySession, sessions }: Outbox, session: string): PublishedSession[] {
+  return [...(bySession.get(session) ?? [])].flatMap(id => sessions.get(id) ?? []);
 }
 
 /**
@@ -380,15 +389,15 @@ function rowAt({ rows, byKey }: Outbox, key: string): OutboxRow | undefined {
 function keepShort(state: BaseState, ending: string | null = null): void {
   const { outbox } = state;
   const once = outbox.once.get("once")?.size ?? 0;
-  const least = 2 * outbox.told.size + outbox.agents.size + outbox.parts.size + once + 1;
+  const least = 2 * outbox.sessions.size + outbox.agents.size + outbox.parts.size + once + 1;
   if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * least)) publishAll(state, ending);
 }
 
 /** Forgets all that was said, as if this node were new. */
-export function forgetTold({ outbox }: BaseState): void {
+export function forgetPublished({ outbox }: BaseState): void {
   outboxRecords.dropAll(outbox, outbox.rows.keys());
-  toldRecords.dropAll(outbox, outbox.told.keys());
-  toldAgentRecords.dropAll(outbox, outbox.agents.keys());
-  toldPartRecords.dropAll(outbox, outbox.parts.keys());
+  publishedSessionRecords.dropAll(outbox, outbox.sessions.keys());
+  publishedAgentRecords.dropAll(outbox, outbox.agents.keys());
+  publishedPartRecords.dropAll(outbox, outbox.parts.keys());
   outbox.nodeParts.clear();
 }

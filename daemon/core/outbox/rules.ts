@@ -9,9 +9,9 @@ import type { Step } from "../tables/entries.ts";
 import { freeing, lasting } from "../tables/entries.ts";
 import { returnAll } from "../tasks/leave.ts";
 import type { OutboxCommands } from "./commands.ts";
-import { toldAgentNow, toldNow } from "./now.ts";
+import { agentNow, sessionNow } from "./now.ts";
 import {
-  forgetTold,
+  forgetPublished,
   publish,
   publishActor,
   publishAgentEnd,
@@ -21,9 +21,16 @@ import {
   publishNodePart,
   publishPart,
   sharedIdOf,
-  untold,
+  unsentEvents,
 } from "./publish.ts";
-import { agentKey, outboxRecords, partKey, toldAgentRecords, toldPartRecords, toldRecords } from "./table.ts";
+import {
+  agentKey,
+  outboxRecords,
+  partKey,
+  publishedAgentRecords,
+  publishedPartRecords,
+  publishedSessionRecords,
+} from "./table.ts";
 
 const sharingSet: Handler<"sharing_set"> = (state, command, _meta, step) => {
   const { node, projects, relayed, level } = command;
@@ -35,7 +42,7 @@ const sharingSet: Handler<"sharing_set"> = (state, command, _meta, step) => {
   const isBehind = relayed !== undefined && isAfter(relayed, outbox.last);
   if (node === "") giveBackHere(state, step);
   // The shared log has given its ids to others since, or ended them.
-  if (outbox.node !== node || isBehind) forgetTold(state);
+  if (outbox.node !== node || isBehind) forgetPublished(state);
   if (isBehind) outbox.last = relayed;
   outbox.node = node;
   if (level !== undefined) outbox.level = level;
@@ -47,7 +54,7 @@ const sharingSet: Handler<"sharing_set"> = (state, command, _meta, step) => {
 
 /** Work came back of which the shared log has not heard: this machine leaves it, and has its authors' tasks itself. */
 function giveBackHere(state: BaseState, step: Step): void {
-  for (const command of untold(state.outbox))
+  for (const command of unsentEvents(state.outbox))
     if (command.type === "task_return")
       returnAll(state, command, { by: null, wallMs: command.wallMs }, state.outbox.node, step);
 }
@@ -65,14 +72,14 @@ const outboxSent: Handler<"outbox_sent"> = ({ outbox }, { node, last }, _meta, s
 export function* checkOutbox(state: BaseState): Generator<string> {
   const { outbox, sessions } = state;
   yield* outboxRecords.check(outbox, "rows of the outbox");
-  yield* toldRecords.check(outbox, "sessions that the outbox told of");
-  yield* toldAgentRecords.check(outbox, "agents that the outbox told of");
-  yield* toldPartRecords.check(outbox, "parts that the outbox told of");
+  yield* publishedSessionRecords.check(outbox, "sessions that the outbox told of");
+  yield* publishedAgentRecords.check(outbox, "agents that the outbox told of");
+  yield* publishedPartRecords.check(outbox, "parts that the outbox told of");
   if (
     outbox.node === "" &&
     outbox.nodeParts.size +
       outbox.rows.size +
-      outbox.told.size +
+      outbox.sessions.size +
       outbox.agents.size +
       outbox.parts.size +
       outbox.projects.size >
@@ -86,7 +93,7 @@ export function* checkOutbox(state: BaseState): Generator<string> {
     last = number;
   }
   if (isAfter(last, outbox.last)) yield "a row of the outbox has a number that was not given";
-  const told = new Set(outbox.told.keys());
+  const incarnations = new Set(outbox.sessions.keys());
   const agents = new Set(outbox.agents.keys());
   const parts = new Set(outbox.parts.keys());
   for (const session of sessions.live.values()) {
@@ -94,14 +101,14 @@ export function* checkOutbox(state: BaseState): Generator<string> {
     if (project === undefined) continue;
     for (const { begun } of session.incarnations) {
       const id = sharedIdOf(outbox, session.id, begun) ?? "";
-      const said = outbox.told.get(id);
-      if (said === undefined || !isSame(said, toldNow(state, session, { id, begun, project })))
+      const published = outbox.sessions.get(id);
+      if (published === undefined || !isSame(published, sessionNow(state, session, { id, begun, project })))
         yield `the outbox did not tell how ${session.id} is`;
-      told.delete(id);
+      incarnations.delete(id);
       for (const agent of session.agents.keys()) {
         const key = agentKey({ id, agent });
-        const said = outbox.agents.get(key);
-        if (said === undefined || !isSame(said, toldAgentNow(state, session, id, agent)))
+        const published = outbox.agents.get(key);
+        if (published === undefined || !isSame(published, agentNow(state, session, id, agent)))
           yield `the outbox did not tell how ${agent} of ${id} is`;
         agents.delete(key);
       }
@@ -118,7 +125,7 @@ export function* checkOutbox(state: BaseState): Generator<string> {
   }
   for (const key of parts)
     yield `the outbox told of ${key.trim().replaceAll("\n", "/")}, which is nothing now`;
-  for (const id of [...told, ...agents])
+  for (const id of [...incarnations, ...agents])
     yield `the outbox told of ${id.replace("\n", "/")}, which is not alive or not shared`;
 }
 

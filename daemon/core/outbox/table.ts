@@ -2,7 +2,7 @@
  * What a node's own log has for the log that it shares with others: a transactional outbox. The entry that changes a
  * session leaves here, in the same step, what the others have to know; the daemon relays it until the shared log has it.
  *
- * Invariants: numbers rise; of a session's states only the latest waits; `told` has what the outbox last said of each live
+ * Invariants: numbers rise; of a session's states only the latest waits; `sessions` has what the outbox last said of each live
  * incarnation in a shared project, and `agents` what it said of the agents there; `parts` names what it said in rows of their
  * own, for a session's first incarnation. There are at most `limits.outboxMax` rows, past which one that names all live
  * sessions stands for them; `limits.outboxOnceMax` of them say what happened, of which the oldest go.
@@ -34,7 +34,7 @@ export interface OutboxRow {
 }
 
 /** What was last said of an incarnation. */
-export interface ToldSession {
+export interface PublishedSession {
   /** Its id in the shared log. */
   readonly id: string;
   readonly session: string;
@@ -51,7 +51,7 @@ export interface ToldSession {
 }
 
 /** What was last said of an agent within an incarnation. */
-export interface ToldAgent {
+export interface PublishedAgent {
   /** The incarnation's id in the shared log. */
   readonly id: string;
   readonly agent: string;
@@ -60,7 +60,7 @@ export interface ToldAgent {
 }
 
 /** A part of an actor that was told of: see `parts` in `tables/entries.ts`. */
-export interface ToldPart {
+export interface PublishedPart {
   /** The id in the shared log of the session's first incarnation. */
   readonly id: string;
   readonly agent: string | null;
@@ -86,32 +86,32 @@ export function rowAtPlace({ rows }: Outbox, place: string): OutboxRow | undefin
   return rows.get(place.split(".").map(Number).join("."));
 }
 
-export const toldRecords = new Records("told", ({ id }: ToldSession) => id, {
+export const publishedSessionRecords = new Records("sessions", ({ id }: PublishedSession) => id, {
   bySession: sets(({ session }) => session),
 });
 
-export const toldAgentRecords = new Records("agents", (told: ToldAgent) => agentKey(told), {
-  agentsOf: sets(({ id }: ToldAgent) => id),
+export const publishedAgentRecords = new Records("agents", (row: PublishedAgent) => agentKey(row), {
+  agentsOf: sets(({ id }: PublishedAgent) => id),
 });
 
 /** Returns the key of an agent within an incarnation, which its row in the outbox has, too. */
-export function agentKey({ id, agent }: Pick<ToldAgent, "id" | "agent">): string {
+export function agentKey({ id, agent }: Pick<PublishedAgent, "id" | "agent">): string {
   return `${id}\n${agent}`;
 }
 
-export const toldPartRecords = new Records("parts", (told: ToldPart) => partKey(told), {
-  partsOf: sets(({ id }: ToldPart) => id),
+export const publishedPartRecords = new Records("parts", (row: PublishedPart) => partKey(row), {
+  partsOf: sets(({ id }: PublishedPart) => id),
 });
 
 /** Returns the key of an actor's part, which its row in the outbox has, too: no other key begins so. */
-export function partKey({ id, agent, part }: ToldPart): string {
+export function partKey({ id, agent, part }: PublishedPart): string {
   return `\n${part}\n${agentKey({ id, agent: agent ?? "" })}`;
 }
 
 type OutboxTables = ReturnType<typeof outboxRecords.empty> &
-  ReturnType<typeof toldRecords.empty> &
-  ReturnType<typeof toldAgentRecords.empty> &
-  ReturnType<typeof toldPartRecords.empty>;
+  ReturnType<typeof publishedSessionRecords.empty> &
+  ReturnType<typeof publishedAgentRecords.empty> &
+  ReturnType<typeof publishedPartRecords.empty>;
 
 export interface Outbox extends OutboxTables {
   readonly limits: Limits;
@@ -129,9 +129,20 @@ export interface Outbox extends OutboxTables {
 }
 
 export function noOutbox(limits: Limits): Outbox {
-  const told = { ...toldRecords.empty(), ...toldAgentRecords.empty(), ...toldPartRecords.empty() };
+  const publishedTables = {
+    ...publishedSessionRecords.empty(),
+    ...publishedAgentRecords.empty(),
+    ...publishedPartRecords.empty(),
+  };
   const nothing = { node: "", level: 0, last: { epoch: 0, n: 0 }, start: 0 };
-  return { ...outboxRecords.empty(), ...told, ...nothing, limits, projects: new Map(), nodeParts: new Map() };
+  return {
+    ...outboxRecords.empty(),
+    ...publishedTables,
+    ...nothing,
+    limits,
+    projects: new Map(),
+    nodeParts: new Map(),
+  };
 }
 
 export const outboxRows = {
@@ -163,16 +174,16 @@ export const outboxRows = {
       (outbox, row: OutboxRow) => outboxRecords.put(outbox, row),
     ),
     outboxTold: valueList(
-      ({ told }: Outbox) => told,
-      (outbox, row: ToldSession) => toldRecords.put(outbox, row),
+      ({ sessions }: Outbox) => sessions,
+      (outbox, row: PublishedSession) => publishedSessionRecords.put(outbox, row),
     ),
     outboxAgents: valueList(
       ({ agents }: Outbox) => agents,
-      (outbox, row: ToldAgent) => toldAgentRecords.put(outbox, row),
+      (outbox, row: PublishedAgent) => publishedAgentRecords.put(outbox, row),
     ),
     outboxParts: valueList(
       ({ parts }: Outbox) => parts,
-      (outbox, row: ToldPart) => toldPartRecords.put(outbox, row),
+      (outbox, row: PublishedPart) => publishedPartRecords.put(outbox, row),
     ),
   },
 };

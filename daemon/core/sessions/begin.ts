@@ -161,8 +161,8 @@ function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Me
   for (const { sessionMoves } of state.points) sessionMoves?.(state, before.id, command.session);
   end(state, before, "continued", step);
   const own = { name: before.name, by: before.namedBy };
-  const said = saidBy(command);
-  begin(state, command, before.namedBy === "person" || said === null ? own : said, meta, step);
+  const chosenName = saidBy(command);
+  begin(state, command, before.namedBy === "person" || chosenName === null ? own : chosenName, meta, step);
   passAgentNames(state, before, command.session);
   renameWriters(state.writes, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
@@ -197,7 +197,7 @@ function saidBy({ name, named }: SessionBegin): Named | null {
 function begin(
   state: BaseState,
   command: Omit<SessionBegin, "retry" | "name" | "named">,
-  said: Named | null,
+  chosenName: Named | null,
   meta: Meta,
   step: Step,
 ): void {
@@ -207,7 +207,7 @@ function begin(
   if (gives !== undefined) end(state, gives, "made room", step, true);
   const { name, by: namedBy } = firstName(
     state.sessions,
-    { id, project, worktree, branch, said },
+    { id, project, worktree, branch, chosenName },
     state.rules,
   );
   state.sessions.keptNames.delete(id);

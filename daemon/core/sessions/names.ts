@@ -48,28 +48,29 @@ interface Nameless {
   readonly project: string;
   readonly worktree: string;
   readonly branch: string | null;
-  readonly said: Named | null;
+  readonly chosenName: Named | null;
 }
 
 /** Returns the name of a session that begins. */
 export function firstName(sessions: Sessions, session: Nameless, rules: number): Named {
-  const { id, project, said } = session;
+  const { id, project, chosenName } = session;
   const kept = sessions.keptNames.get(id);
   const before = kept?.project === project ? kept : null;
-  const wanted = before?.by === "person" ? before : (said ?? before);
+  const wanted = before?.by === "person" ? before : (chosenName ?? before);
   if (wanted === null) return { name: ownName(sessions, session, rules), by: "kite" };
   return { name: freeName(sessions, project, wanted.name), by: wanted.by };
 }
 
 /** Returns the name that a live session wants after its client said `said`. */
-export function nextName({ name, namedBy }: Session, said: Named | null): Named {
+export function nextName({ name, namedBy }: Session, chosenName: Named | null): Named {
   const now = { name, by: namedBy };
-  if (said === null || namedBy === "person") return now;
-  if (said.by !== "title") return said;
+  if (chosenName === null || namedBy === "person") return now;
+  if (chosenName.by !== "title") return chosenName;
   if (namedBy === "client") return now;
   // It has this title, with a number because another session had it first.
-  const isSame = name.startsWith(`${said.name}-`) && /^\d+$/.test(name.slice(said.name.length + 1));
-  return namedBy === "title" && isSame ? now : said;
+  const isSame =
+    name.startsWith(`${chosenName.name}-`) && /^\d+$/.test(name.slice(chosenName.name.length + 1));
+  return namedBy === "title" && isSame ? now : chosenName;
 }
 
 /** Keeps the name of a session that ends, if nobody would say it again. */
@@ -116,8 +117,8 @@ const commonBranches: ReadonlySet<string> = new Set(
 function placeName({ project, worktree, branch }: Pick<Nameless, "project" | "worktree" | "branch">) {
   const own = worktree.slice(worktree.lastIndexOf("/") + 1);
   const isLinked = project.endsWith("/.git") && worktree !== project.slice(0, -"/.git".length);
-  for (const said of [branch, isLinked ? own : null]) {
-    const last = said === null ? "" : said.slice(said.lastIndexOf("/") + 1);
+  for (const candidate of [branch, isLinked ? own : null]) {
+    const last = candidate === null ? "" : candidate.slice(candidate.lastIndexOf("/") + 1);
     const name = sayable(last.replace(/^worktree-/, ""));
     if (name !== null && !commonBranches.has(name.toLowerCase()) && !isMachineMade(name)) return name;
   }

@@ -40,8 +40,8 @@ export function keepNames(
   names: readonly (readonly [agent: string, name: string])[],
 ): void {
   if (state.rules < 2) return;
-  const said = names.filter(([agent, name]) => !isShortId(name, agent));
-  keepAgentNames(state.sessions, session, said, state.limits.endedAgentsMax);
+  const chosenNames = names.filter(([agent, name]) => !isShortId(name, agent));
+  keepAgentNames(state.sessions, session, chosenNames, state.limits.endedAgentsMax);
 }
 
 /** Returns who can answer for the actor: itself, or the main agent of its session once it has ended. */

@@ -65,9 +65,9 @@ function sideOf({ actor, prompt }: ConflictSide): ConflictSide {
 export const notesTold: Handler<"notes_told"> = (state, command, _meta, step) => {
   step.reply = { ok: true };
   const pending = state.notes.pending.get(noteKey(command));
-  const told = new Set(command.notes);
-  if (pending !== undefined && told.size > 0) {
-    const left = pending.notes.filter(({ n }) => !told.has(n));
+  const numbers = new Set(command.notes);
+  if (pending !== undefined && numbers.size > 0) {
+    const left = pending.notes.filter(({ n }) => !numbers.has(n));
     if (left.length === 0) pendingRecords.drop(state.notes, pending);
     else pendingRecords.put(state.notes, { ...pending, notes: left, dropped: 0 });
   }

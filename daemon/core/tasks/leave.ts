@@ -124,15 +124,16 @@ export function isSessionOf(row: ActorRow | null, session: string, node: string)
 /** Gives these tasks back, one after the other, and returns their ids. */
 export function returnAll(
   state: BaseState,
-  asked: Pick<TaskReturn, "tasks" | "author" | "cause">,
+  taskReturn: Pick<TaskReturn, "tasks" | "author" | "cause">,
   left: Omit<Leaving, "attempts">,
   node: string,
   step: Step,
 ): string[] {
-  return asked.tasks.filter(id => {
+  return taskReturn.tasks.filter(id => {
     // What one gives back may be what another builds on.
-    const [task] = returnable(state, { tasks: [id], author: asked.author }, node);
-    if (task !== undefined) giveBack(state, task, asked.cause, { ...left, attempts: task.attempts }, step);
+    const [task] = returnable(state, { tasks: [id], author: taskReturn.author }, node);
+    if (task !== undefined)
+      giveBack(state, task, taskReturn.cause, { ...left, attempts: task.attempts }, step);
     return task !== undefined;
   });
 }

@@ -35,14 +35,14 @@ export const declarationPart: Part<BaseState> = {
   },
   tell(state, session, agent) {
     const declaration = state.declarations.live.get(noteKey({ session, agent }));
-    const told = declaration === undefined ? null : toldOf(state, declaration);
-    return told === null ? null : (told as unknown as JsonValue);
+    const published = declaration === undefined ? null : sharedDeclarationOf(state, declaration);
+    return published === null ? null : (published as unknown as JsonValue);
   },
   take(state, session, agent, value, step) {
     const whose = { session, agent };
-    const told = readTold(value);
+    const published = readTold(value);
     const known = state.declarations.live.get(noteKey(whose));
-    if (told !== null) take(state, whose, known, told, step);
+    if (published !== null) take(state, whose, known, published, step);
     else if (known !== undefined) end(state, known);
   },
 };
@@ -57,23 +57,25 @@ export function overlapsElsewhere(
   mine: Declaration,
   as: string,
 ): Overlap[] {
-  const told = toldOf(own, mine);
-  return told === null ? [] : overlapsOf(shared, declarationOf({ session: as, agent: mine.agent }, "", told));
+  const published = sharedDeclarationOf(own, mine);
+  return published === null
+    ? []
+    : overlapsOf(shared, declarationOf({ session: as, agent: mine.agent }, "", published));
 }
 
 function take(
   state: BaseState,
   whose: Whose,
   known: Declaration | undefined,
-  told: SharedDeclaration,
+  published: SharedDeclaration,
   step: Step,
 ): void {
   const { declarations } = state;
   // A node tells its declarations again and again: what its agent did not change is not new to anybody.
-  const isSame = known?.updatedAt === told.updatedAt;
+  const isSame = known?.updatedAt === published.updatedAt;
   // Its machine may have another name meanwhile.
   const { name } = actorRow(state, { ...whose, incarnation: 0 });
-  const after = declarationOf(whose, name, told);
+  const after = declarationOf(whose, name, published);
   const isAnew = known !== undefined && known.declaredAt !== after.declaredAt;
   const isElsewhere = known !== undefined && isMoved(known, after);
   if (known !== undefined) {
@@ -90,19 +92,19 @@ function take(
   if (!isSame) step.events.push(declaredEvent(state, known ?? { ...after, mismatches: [] }, after));
 }
 
-function declarationOf(whose: Whose, name: string, told: SharedDeclaration): Declaration {
+function declarationOf(whose: Whose, name: string, published: SharedDeclaration): Declaration {
   // No path of a machine has this key.
   const files = new Map(
-    told.files.map(file => {
-      const key = `${told.project}:/${file.path}`;
+    published.files.map(file => {
+      const key = `${published.project}:/${file.path}`;
       return [key, { ...file, key }] as const;
     }),
   );
-  return { ...whose, name, ancestors: [], ...told, files: [...files.values()], endedAt: null };
+  return { ...whose, name, ancestors: [], ...published, files: [...files.values()], endedAt: null };
 }
 
 /** Returns the declaration as other nodes know it, or null if its project is not shared. */
-function toldOf(state: BaseState, declaration: Declaration): SharedDeclaration | null {
+function sharedDeclarationOf(state: BaseState, declaration: Declaration): SharedDeclaration | null {
   const project = state.outbox.projects.get(declaration.project);
   if (project === undefined) return null;
   const {
@@ -111,7 +113,7 @@ function toldOf(state: BaseState, declaration: Declaration): SharedDeclaration |
     name: _name,
     ancestors: _ancestors,
     endedAt: _end,
-    ...said
+    ...fields
   } = declaration;
   const files = new Map<string, DeclaredFileRow>();
   for (const { key: _key, within: path, ...file } of declaration.files) {
@@ -120,18 +122,18 @@ function toldOf(state: BaseState, declaration: Declaration): SharedDeclaration |
     const touched = file.touched || files.get(path)?.touched === true;
     files.set(path, { ...file, path, touched });
   }
-  return bounded({ ...said, project, files: [...files.values()] });
+  return bounded({ ...fields, project, files: [...files.values()] });
 }
 
 /** Shortens texts of a declaration that is too long, then leaves out its last files. */
-function bounded(told: SharedDeclaration): SharedDeclaration {
-  if (isShort(told)) return told;
+function bounded(published: SharedDeclaration): SharedDeclaration {
+  if (isShort(published)) return published;
   let short: SharedDeclaration = {
-    ...told,
-    ...{ task: cut(told.task), reason: cut(told.reason), plan: told.plan.map(cut) },
-    mismatches: told.mismatches.map(cut),
-    files: told.files.map(file => ({ ...file, sees: cut(file.sees), will: cut(file.will) })),
-    uncertainties: told.uncertainties.map(({ question, settledBy, evidence, resolved }) => ({
+    ...published,
+    ...{ task: cut(published.task), reason: cut(published.reason), plan: published.plan.map(cut) },
+    mismatches: published.mismatches.map(cut),
+    files: published.files.map(file => ({ ...file, sees: cut(file.sees), will: cut(file.will) })),
+    uncertainties: published.uncertainties.map(({ question, settledBy, evidence, resolved }) => ({
       ...{ question: cut(question), settledBy: cut(settledBy), evidence: cut(evidence), resolved },
     })),
   };
@@ -140,8 +142,8 @@ function bounded(told: SharedDeclaration): SharedDeclaration {
   return short;
 }
 
-function isShort(told: SharedDeclaration): boolean {
-  return JSON.stringify(told).length <= limits.sharedDeclarationChars;
+function isShort(published: SharedDeclaration): boolean {
+  return JSON.stringify(published).length <= limits.sharedDeclarationChars;
 }
 
 function cut(text: string): string {
@@ -150,34 +152,34 @@ function cut(text: string): string {
 
 /** Returns what another node said, or null if that is no declaration. */
 function readTold(value: JsonValue): SharedDeclaration | null {
-  const said = fieldsOf(value);
+  const fields = fieldsOf(value);
   const [files, uncertainties] = [
-    listOf(said["files"], fileIn),
-    listOf(said["uncertainties"], uncertaintyIn),
+    listOf(fields["files"], fileIn),
+    listOf(fields["uncertainties"], uncertaintyIn),
   ];
-  const [plan, mismatches] = [listOf(said["plan"], textIn), listOf(said["mismatches"], textIn)];
-  const { confidence, declaredAt, updatedAt } = said;
-  const texts = textsOf(said, ["project", "role", "team", "task", "reason"]);
+  const [plan, mismatches] = [listOf(fields["plan"], textIn), listOf(fields["mismatches"], textIn)];
+  const { confidence, declaredAt, updatedAt } = fields;
+  const texts = textsOf(fields, ["project", "role", "team", "task", "reason"]);
   const isWhole = texts !== null && files !== null && uncertainties !== null && plan !== null;
   if (!isWhole || mismatches === null || typeof declaredAt !== "number" || typeof updatedAt !== "number")
     return null;
   const sure = typeof confidence === "number" ? confidence : null;
   const questions = new Map(uncertainties.map(one => [one.question, one]));
-  const asked = { uncertainties: [...questions.values()], mismatches };
-  return { ...texts, confidence: sure, plan, files, ...asked, declaredAt, updatedAt };
+  const doubts = { uncertainties: [...questions.values()], mismatches };
+  return { ...texts, confidence: sure, plan, files, ...doubts, declaredAt, updatedAt };
 }
 
 function fileIn(value: JsonValue): DeclaredFileRow | null {
-  const said = fieldsOf(value);
-  const texts = textsOf(said, ["path", "sees", "will"]);
+  const fields = fieldsOf(value);
+  const texts = textsOf(fields, ["path", "sees", "will"]);
   if (texts === null || !isWithin(texts.path)) return null;
-  return { ...texts, dir: said["dir"] === true, touched: said["touched"] === true };
+  return { ...texts, dir: fields["dir"] === true, touched: fields["touched"] === true };
 }
 
 function uncertaintyIn(value: JsonValue): UncertaintyRow | null {
-  const said = fieldsOf(value);
-  const texts = textsOf(said, ["question", "settledBy", "evidence"]);
-  const resolved = said["resolved"] === true && texts?.evidence.trim() !== "";
+  const fields = fieldsOf(value);
+  const texts = textsOf(fields, ["question", "settledBy", "evidence"]);
+  const resolved = fields["resolved"] === true && texts?.evidence.trim() !== "";
   return texts === null ? null : { ...texts, resolved };
 }
 
@@ -192,8 +194,8 @@ function fieldsOf(value: JsonValue): Fields {
 }
 
 /** Returns these fields, or null if one of them is no text. */
-function textsOf<Name extends string>(said: Fields, names: readonly Name[]): Record<Name, string> | null {
-  const texts = names.map(name => [name, said[name]] as const);
+function textsOf<Name extends string>(fields: Fields, names: readonly Name[]): Record<Name, string> | null {
+  const texts = names.map(name => [name, fields[name]] as const);
   return texts.every(([, text]) => typeof text === "string")
     ? (Object.fromEntries(texts) as Record<Name, string>)
     : null;

@@ -69,8 +69,8 @@ export function renameRisks(state: BaseState, from: string, to: string): void {
     const risk = state.risks.get(id);
     if (risk === undefined) continue;
     const [a, b] = risk.sides;
-    const told = risk.told.map(session => (session === from ? to : session));
-    riskRecords.put(state, { ...risk, sides: [renamed(a), renamed(b)], told });
+    const sessionsTold = risk.told.map(session => (session === from ? to : session));
+    riskRecords.put(state, { ...risk, sides: [renamed(a), renamed(b)], told: sessionsTold });
   }
 }
 

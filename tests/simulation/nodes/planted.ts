@@ -66,7 +66,7 @@ export const plantedInNodes: readonly (Planted & { readonly also?: readonly Also
   {
     bug: "one terminal's end is told of neither",
     file: "daemon/core/outbox/publish.ts",
-    find: 'for (const told of known.values()) withdraw(state, told, "ended");',
+    find: 'for (const published of known.values()) withdraw(state, published, "ended");',
     put: "",
     tells: /which is not alive or not shared/,
   },

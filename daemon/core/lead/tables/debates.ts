@@ -122,7 +122,7 @@ export function moveSpeaker(debates: Debates, before: string, after: string): vo
     const isAnother = debate.entries.some(({ by }) => isMain(by, after));
     const entries = isAnother
       ? debate.entries
-      : debate.entries.map(said => ({ ...said, by: moved(said.by) }));
+      : debate.entries.map(entry => ({ ...entry, by: moved(entry.by) }));
     putDebate(debates, { ...debate, openedBy: moved(debate.openedBy), participants, entries });
   }
 }
