@@ -133,8 +133,8 @@ interface SharedTold {
 }
 
 /** Tells this machine's subscribers and trail of a step; returns its events with this machine's names. */
-function tellShared(entry: Entry, step: Step, told: SharedTold): readonly CoreEvent[] {
-  const { store, names, node, clock, events, write } = told;
+function tellShared(entry: Entry, step: Step, context: SharedTold): readonly CoreEvent[] {
+  const { store, names, node, clock, events, write } = context;
   for (const event of toldElsewhere(entry, names, node, store.state))
     events.tell({ ...event }, [event.session], event.project);
   const read = store.state === null ? null : inboxEvent(entry, store.state);
@@ -145,7 +145,7 @@ function tellShared(entry: Entry, step: Step, told: SharedTold): readonly CoreEv
   const here = eventsHere(step.events, names, node);
   if (here.length === 0) return here;
   events.publishBeside(here);
-  write(linesHere(entry, step, told));
+  write(linesHere(entry, step, context));
   return here;
 }
 
@@ -156,8 +156,8 @@ function linesHere(
   { own, names, node, clock }: SharedTold,
 ): readonly TrailLine[] {
   const isOwn = origin.node === node;
-  const told = events.filter(({ event }) => isOwn || isOfSameFile(event));
-  const once = told.length === 0 ? [] : eventsHere(told, names, node, true);
+  const trailEvents = events.filter(({ event }) => isOwn || isOfSameFile(event));
+  const once = trailEvents.length === 0 ? [] : eventsHere(trailEvents, names, node, true);
   return [
     ...(isOwn ? trailOf(once, clock.wall()) : []),
     ...once.flatMap(({ event }) => sameFileLines(event, own.state, clock.wall())),
@@ -203,9 +203,9 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   let flush: (() => void) | null = null;
   const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
     if (replayed) return settings === null ? events.recall(epoch, entry.seq, step) : undefined;
-    const told = settings === null ? step : ownEvents(step, isShared);
-    events.publish(epoch, entry.seq, told);
-    listeners.tell(entry, told);
+    const ownStep = settings === null ? step : ownEvents(step, isShared);
+    events.publish(epoch, entry.seq, ownStep);
+    listeners.tell(entry, ownStep);
     // The entry may have left something in the outbox.
     flush?.();
   };

@@ -224,14 +224,14 @@ export class Engine {
     });
   }
 
-  /** Resolves when the state holds everything proposed before. Some of it may not leave the daemon yet: see `heard`. */
+  /** Resolves when the state holds everything proposed before. Some of it may not leave the daemon yet: see `outputReleased`. */
   async upToDate(): Promise<void> {
     await this.#options.journal.barrier();
     await this.#whole();
   }
 
   /** Resolves when everything in the state now may leave the daemon. */
-  heard(): Promise<void> {
+  outputReleased(): Promise<void> {
     return new Promise(resolve => this.#outbox.put(resolve));
   }
 

@@ -111,9 +111,9 @@ export interface Facts {
   anchor(pid: number): Anchor | null;
   isAlive(anchor: Anchor): boolean;
   /** Signs of life of an agent, in its client's files and in the process table. */
-  lifeSigns(asked: LifeQuestion): Promise<LifeSigns>;
+  lifeSigns(question: LifeQuestion): Promise<LifeSigns>;
   /** The subagent that probably acts in a session whose client does not say; null: its main agent. */
-  likelySubagent(asked: Pick<WatchedAgent, "session" | "transcript">): Promise<LikelySubagent | null>;
+  likelySubagent(agent: Pick<WatchedAgent, "session" | "transcript">): Promise<LikelySubagent | null>;
 }
 
 /** Returns the facts of this machine, all under one budget. */
@@ -155,8 +155,8 @@ export function outsideFacts(
     mountView: mounts => views.of(mounts),
     anchor: processAnchor,
     isAlive,
-    lifeSigns: asked => lifeSigns(outside, lifeFiles, asked),
-    likelySubagent: asked => likelySubagent(outside, lifeFiles, asked),
+    lifeSigns: question => lifeSigns(outside, lifeFiles, question),
+    likelySubagent: agent => likelySubagent(outside, lifeFiles, agent),
   };
 }
 

@@ -100,12 +100,12 @@ export class PerDeviceLimit {
     if (here.stuck >= this.#max) return Promise.resolve({ late: true });
     return new Promise<Probed<T>>((resolve, reject) => {
       const settle = (give: () => void): void => {
-        if (asked.isAnswered) return;
-        asked.isAnswered = true;
+        if (probe.isAnswered) return;
+        probe.isAnswered = true;
         give();
       };
-      const spent = (): number => (asked.began === null ? 0 : this.#clock.workedMs - asked.began.workedMs);
-      const asked: PendingProbe = {
+      const spent = (): number => (probe.began === null ? 0 : this.#clock.workedMs - probe.began.workedMs);
+      const probe: PendingProbe = {
         began: null,
         since,
         isAnswered: false,
@@ -113,7 +113,7 @@ export class PerDeviceLimit {
         budgetMs,
         until,
         start: () => {
-          const end = this.#begin(name, here, asked);
+          const end = this.#begin(name, here, probe);
           this.#ask(ask, askNow).then(
             value => {
               end();
@@ -136,8 +136,8 @@ export class PerDeviceLimit {
         },
       };
       this.#unwatch ??= this.#clock.watch(starved => this.#beat(starved));
-      if (here.running.size < this.#max) asked.start();
-      else here.waiting.push(asked);
+      if (here.running.size < this.#max) probe.start();
+      else here.waiting.push(probe);
     });
   }
 
@@ -156,12 +156,12 @@ export class PerDeviceLimit {
   }
 
   /** Takes a slot; the returned function frees it and starts the next probe. */
-  #begin(name: string, lane: Lane, asked: PendingProbe): () => void {
-    asked.began = { workedMs: this.#clock.workedMs };
-    lane.running.add(asked);
+  #begin(name: string, lane: Lane, probe: PendingProbe): () => void {
+    probe.began = { workedMs: this.#clock.workedMs };
+    lane.running.add(probe);
     return () => {
-      lane.running.delete(asked);
-      if (asked.isStuck) lane.stuck -= 1;
+      lane.running.delete(probe);
+      if (probe.isStuck) lane.stuck -= 1;
       let next = lane.waiting.shift();
       while (next?.isAnswered) next = lane.waiting.shift();
       next?.start();
@@ -173,13 +173,13 @@ export class PerDeviceLimit {
     let isWatching = false;
     const now = this.#clock.drive.now();
     for (const lane of this.#lanes.values()) {
-      for (const asked of lane.running) if (!asked.isAnswered && this.#isOver(asked, now)) stick(lane, asked);
+      for (const probe of lane.running) if (!probe.isAnswered && this.#isOver(probe, now)) stick(lane, probe);
       const isStuck = lane.stuck >= this.#max;
-      for (const asked of lane.waiting) if (isStuck || now >= asked.until) asked.giveUp();
-      lane.waiting = lane.waiting.filter(asked => !asked.isAnswered);
-      const left = [...lane.running, ...lane.waiting].filter(asked => !asked.isAnswered);
+      for (const probe of lane.waiting) if (isStuck || now >= probe.until) probe.giveUp();
+      lane.waiting = lane.waiting.filter(probe => !probe.isAnswered);
+      const left = [...lane.running, ...lane.waiting].filter(probe => !probe.isAnswered);
       // With a free processor an answer takes no longer than this.
-      for (const asked of left) if (starved && asked.since <= now - 2 * limits.workBeatMs) asked.askNow();
+      for (const probe of left) if (starved && probe.since <= now - 2 * limits.workBeatMs) probe.askNow();
       isWatching ||= left.length > 0;
     }
     if (isWatching) return;
@@ -192,10 +192,10 @@ export class PerDeviceLimit {
   }
 }
 
-function stick(lane: Lane, asked: PendingProbe): void {
-  asked.isStuck = true;
+function stick(lane: Lane, probe: PendingProbe): void {
+  probe.isStuck = true;
   lane.stuck += 1;
-  asked.giveUp();
+  probe.giveUp();
 }
 
 /** A mount point, by its real path. */

@@ -221,9 +221,9 @@ interface Transcript extends Pick<FileEnd, "sizeBytes" | "changedAt"> {
 export async function lifeSigns(
   outside: BudgetedFs,
   clients: readonly LifeFiles[],
-  asked: LifeQuestion,
+  question: LifeQuestion,
 ): Promise<LifeSigns> {
-  const { session, agent, transcript, anchor } = asked;
+  const { session, agent, transcript, anchor } = question;
   const pid = anchor?.pid ?? null;
   const childMs = anchor === null ? "unknown" : youngestChildMs(anchor);
   const own = transcript === null ? null : placesOf(clients, { session, agent, transcript, pid });

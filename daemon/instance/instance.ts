@@ -61,14 +61,14 @@ export function programMethod(name: string, { path, real }: Program, args: reado
           timeout: limits.lockProgramMs,
           killSignal: "SIGKILL",
         });
-        let said = false;
+        let hasErrorOutput = false;
         child.stderr?.on("data", () => {
-          said = true;
+          hasErrorOutput = true;
         });
         child.once("error", () => resolve("unusable"));
         child.once("close", code => {
           if (code === 0) resolve({ release: () => Promise.resolve() });
-          else resolve(code === 1 && !said ? "held" : "unusable");
+          else resolve(code === 1 && !hasErrorOutput ? "held" : "unusable");
         });
       }),
   };

@@ -241,33 +241,33 @@ export class FileKeeper {
    * then nothing is kept.
    */
   async keep(
-    asked: FileToKeep,
+    write: FileToKeep,
     isOvertaken: (changedAt: number) => boolean,
     isExplained: () => boolean = () => false,
   ): Promise<KeepOutcome> {
-    const place = await this.#placeOf(asked);
+    const place = await this.#placeOf(write);
     if ("outcome" in place) return place.outcome;
-    const read = await this.#read(asked.path);
+    const read = await this.#read(write.path);
     if (isExplained()) return nothing;
-    if (read.is === "read" && !(asked.text !== null && isOvertaken(read.changedAt))) {
+    if (read.is === "read" && !(write.text !== null && isOvertaken(read.changedAt))) {
       const { content, mode, stamp } = read;
       const hash = await hashOf(content);
-      this.#seen.set(asked.path, { stamp, hash });
-      return this.#store(asked, place, { content, mode, asSent: false }, hash);
+      this.#seen.set(write.path, { stamp, hash });
+      return this.#store(write, place, { content, mode, asSent: false }, hash);
     }
-    if (asked.text !== null) return this.#keepText(asked, place, asked.text, read);
-    return this.#noted(asked, place, unread(read));
+    if (write.text !== null) return this.#keepText(write, place, write.text, read);
+    return this.#noted(write, place, unread(read));
   }
 
   /** Keeps what the tool sent: the file has changed since, and another write's version has its bytes. */
-  async keepSent(asked: FileToKeep): Promise<KeepOutcome> {
-    const place = await this.#placeOf(asked);
+  async keepSent(write: FileToKeep): Promise<KeepOutcome> {
+    const place = await this.#placeOf(write);
     if ("outcome" in place) return place.outcome;
-    return asked.text === null ? nothing : this.#keepText(asked, place, asked.text, null);
+    return write.text === null ? nothing : this.#keepText(write, place, write.text, null);
   }
 
   async #keepText(
-    asked: FileToKeep,
+    write: FileToKeep,
     place: Place,
     sent: SentText,
     read: WholeFile | { readonly is: "late"; readonly why: string } | null,
@@ -276,15 +276,15 @@ export class FileKeeper {
     const text = isShort ? sent.text() : null;
     const content = text === null ? null : Buffer.from(text);
     if (content === null || content.length > limits.rescueFileBytes)
-      return read === null ? nothing : this.#noted(asked, place, unread(read));
+      return read === null ? nothing : this.#noted(write, place, unread(read));
     const mode =
-      read?.is === "read" ? read.mode : (this.#options.archive.versions.latestOf(asked.path)?.mode ?? 0o644);
-    return this.#store(asked, place, { content, mode, asSent: true }, await hashOf(content));
+      read?.is === "read" ? read.mode : (this.#options.archive.versions.latestOf(write.path)?.mode ?? 0o644);
+    return this.#store(write, place, { content, mode, asSent: true }, await hashOf(content));
   }
 
   /** Returns where the file is, or why nothing of it is kept. Nothing is read before this has allowed it. */
-  async #placeOf(asked: FileToKeep): Promise<Place | { readonly outcome: KeepOutcome }> {
-    const { path, isEdit, session } = asked;
+  async #placeOf(write: FileToKeep): Promise<Place | { readonly outcome: KeepOutcome }> {
+    const { path, isEdit, session } = write;
     const { facts, git, services } = this.#options;
     const around = await facts.repository(dirnameKeep(path));
     if ("unreachable" in around) return { outcome: { is: "missed", why: around.unreachable } };
@@ -297,12 +297,12 @@ export class FileKeeper {
     if ((await services.rules.at({ project, worktree })).rescue === "off") return { outcome: nothing };
     const place = { file: path.slice(below(worktree).length), worktree, project, gitDir };
     const why = unkeptByName(path, place.file, this.#isNever);
-    if (why !== null) return { outcome: this.#noted(asked, place, { is: "unkept", why }) };
+    if (why !== null) return { outcome: this.#noted(write, place, { is: "unkept", why }) };
     if (gitDir === null) return place;
     const isIgnored = await git.isIgnored({ worktree, gitDir }, place.file);
     if (typeof isIgnored !== "boolean") return { outcome: { is: "missed", why: isIgnored.unreachable } };
     return isIgnored
-      ? { outcome: this.#noted(asked, place, { is: "unkept", why: "git ignores it" }) }
+      ? { outcome: this.#noted(write, place, { is: "unkept", why: "git ignores it" }) }
       : place;
   }
 
@@ -323,15 +323,15 @@ export class FileKeeper {
     }
   }
 
-  async #store(asked: FileToKeep, place: Place, bytes: Bytes, hash: string): Promise<KeepOutcome> {
+  async #store(write: FileToKeep, place: Place, bytes: Bytes, hash: string): Promise<KeepOutcome> {
     const { archive, unkept, git } = this.#options;
-    const { path, by, tool, kind, atMs } = asked;
+    const { path, by, tool, kind, atMs } = write;
     const { content, mode, asSent } = bytes;
     const latest = archive.versions.latestOf(path);
     const before = latest === null ? null : await archive.contentOf(latest);
     if (latest?.hash !== hash) {
       const secret = await secretOf(content, before);
-      if (secret !== null) return this.#noted(asked, place, { is: "unkept", why: `it holds ${secret}` });
+      if (secret !== null) return this.#noted(write, place, { is: "unkept", why: `it holds ${secret}` });
     }
     const { file, worktree, project, gitDir } = place;
     const base = gitDir === null ? null : await git.head({ worktree, gitDir });
@@ -414,16 +414,16 @@ async function secretOf(content: Buffer, before: Buffer | null): Promise<string 
 
 /** A write, with earlier ones of the same file that were overtaken and whose text is known. */
 interface Waiting {
-  readonly asked: FileToKeep;
+  readonly latest: FileToKeep;
   readonly overtaken: readonly FileToKeep[];
 }
 
 interface KeepQueueOptions {
   readonly keeper: Pick<FileKeeper, "keep" | "keepSent">;
   /** Whether somebody writes the file now, or a shell line may have since its write ended. */
-  readonly isWritten: (asked: FileToKeep) => boolean;
+  readonly isWritten: (write: FileToKeep) => boolean;
   /** Something should have been kept and was not. */
-  readonly onMissed: (asked: Pick<FileToKeep, "path">, why: string) => void;
+  readonly onMissed: (write: Pick<FileToKeep, "path">, why: string) => void;
 }
 
 /** Reads at once: a disk that hangs takes one of them. An edit that waits for its file's version adds one. */
@@ -464,21 +464,21 @@ export class KeepQueue {
   }
 
   /** Queues a write; returns at once. */
-  add(given: FileToKeep): void {
+  add(write: FileToKeep): void {
     if (this.#isClosed) return;
-    const { path } = given;
-    const isRoom = this.#chars + (given.text?.chars ?? 0) <= limits.rescueQueueBytes;
-    const asked = isRoom ? given : { ...given, text: null };
+    const { path } = write;
+    const isRoom = this.#chars + (write.text?.chars ?? 0) <= limits.rescueQueueBytes;
+    const latest = isRoom ? write : { ...write, text: null };
     const earlier = this.#waiting.get(path);
     if (earlier !== undefined) this.#drop(path, earlier);
-    const known = earlier === undefined ? [] : [...earlier.overtaken, earlier.asked];
+    const known = earlier === undefined ? [] : [...earlier.overtaken, earlier.latest];
     const overtaken = known.filter(({ text }) => text !== null).slice(-overtakenMax);
-    for (const one of [asked, ...overtaken]) this.#chars += one.text?.chars ?? 0;
-    this.#waiting.set(path, { asked, overtaken });
+    for (const one of [latest, ...overtaken]) this.#chars += one.text?.chars ?? 0;
+    this.#waiting.set(path, { latest, overtaken });
     for (const [oldest, waiting] of this.#waiting) {
       if (this.#waiting.size <= limits.rescueQueueMax) break;
       this.#drop(oldest, waiting);
-      this.miss(waiting.asked, "too many writes wait to be kept");
+      this.miss(waiting.latest, "too many writes wait to be kept");
     }
     this.#run();
   }
@@ -511,9 +511,9 @@ export class KeepQueue {
   }
 
   /** Notes a write of which no version is kept. */
-  miss(asked: Pick<FileToKeep, "path">, why: string): void {
+  miss(write: Pick<FileToKeep, "path">, why: string): void {
     this.#missed += 1;
-    this.#options.onMissed(asked, why);
+    this.#options.onMissed(write, why);
   }
 
   #run(): void {
@@ -533,26 +533,26 @@ export class KeepQueue {
     this.#running.set(path, done);
   }
 
-  async #keep({ asked, overtaken }: Waiting): Promise<void> {
+  async #keep({ latest, overtaken }: Waiting): Promise<void> {
     const { keeper, isWritten } = this.#options;
-    const { path, atMs } = asked;
+    const { path, atMs } = latest;
     try {
       for (const one of overtaken) this.#note(one, await keeper.keepSent(one));
       // Another write of the file has ended meanwhile, or one is under way and has changed it already.
       const isOvertaken = (changedAt: number) =>
-        this.#waiting.has(path) || (changedAt > atMs && isWritten(asked));
-      this.#note(asked, await keeper.keep(asked, isOvertaken));
+        this.#waiting.has(path) || (changedAt > atMs && isWritten(latest));
+      this.#note(latest, await keeper.keep(latest, isOvertaken));
     } catch (error) {
-      this.miss(asked, error instanceof Error ? error.message : String(error));
+      this.miss(latest, error instanceof Error ? error.message : String(error));
     }
   }
 
-  #note(asked: FileToKeep, outcome: KeepOutcome): void {
-    if (outcome.is === "missed") this.miss(asked, outcome.why);
+  #note(write: FileToKeep, outcome: KeepOutcome): void {
+    if (outcome.is === "missed") this.miss(write, outcome.why);
   }
 
-  #drop(path: string, { asked, overtaken }: Waiting): void {
+  #drop(path: string, { latest, overtaken }: Waiting): void {
     this.#waiting.delete(path);
-    for (const one of [asked, ...overtaken]) this.#chars -= one.text?.chars ?? 0;
+    for (const one of [latest, ...overtaken]) this.#chars -= one.text?.chars ?? 0;
   }
 }

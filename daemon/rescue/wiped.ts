@@ -48,10 +48,10 @@ async function tellWipe(
     // What a script deletes of its agent's own files is most often what the agent made it for.
     return !isOwn || (how === "reverted" && !isNamed(path));
   };
-  const told = files.filter(isTold);
-  if (told.length === 0) return;
-  const isUnaware = told.some(({ path, how }) => how === "reverted" && !isNamed(path));
-  const works = told.map(
+  const filesToReport = files.filter(isTold);
+  if (filesToReport.length === 0) return;
+  const isUnaware = filesToReport.some(({ path, how }) => how === "reverted" && !isNamed(path));
+  const works = filesToReport.map(
     ({ path, file, lines, writers }): WipedWork => ({
       path,
       file,
@@ -66,7 +66,7 @@ async function tellWipe(
     doer: by === null ? null : { ...inFamily(services, by), name: by.name, isUnaware },
     command,
     files: works,
-    others: files.length - told.length + more,
+    others: files.length - filesToReport.length + more,
   });
 }
 
@@ -420,18 +420,22 @@ interface Coming {
 }
 
 /** Null: all of it is kept, or cannot be. */
-async function keepWork(run: RescueRun, asked: KeepWork): Promise<HookOutcome | null> {
+async function keepWork(run: RescueRun, action: KeepWork): Promise<HookOutcome | null> {
   const { services, scope, delivery } = run;
   const { rescue, settings, observes, clock, guardConfirmations } = services;
   const { treeGuard } = settings.values;
   // Without known work nothing can be lost that Kite could keep.
   if (rescue == null || services.engine.state.writes.files.size === 0) return null;
-  const actor = actorOfAction(run, asked);
-  const coming = await comingWipes(services, { actor, ancestors: await ancestorsOf(services, asked) }, asked);
+  const actor = actorOfAction(run, action);
+  const coming = await comingWipes(
+    services,
+    { actor, ancestors: await ancestorsOf(services, action) },
+    action,
+  );
   if (coming.length === 0) return null;
   const candidates = coming.map(({ work }) => candidateOf(work));
-  rescue.lines.began(asked.toolUseId, {
-    session: asked.session,
+  rescue.lines.began(action.toolUseId, {
+    session: action.session,
     command: coming[0]?.command ?? "",
     candidates,
   });
@@ -442,22 +446,22 @@ async function keepWork(run: RescueRun, asked: KeepWork): Promise<HookOutcome | 
   const leftMs = scope.answerByMs - limits.firstByteMs - clock.now();
   await withinMs(keeping, Math.max(0, Math.min(limits.rescueWipeWaitMs, leftMs)));
   if (late.size === 0) return null;
-  const line = lineKey(actor, asked.cwd, `keep ${asked.typed}`);
+  const line = lineKey(actor, action.cwd, `keep ${action.typed}`);
   const versions = new Map([...late.keys()].map(path => [path, "not kept"]));
-  if (guardConfirmations.isConfirmed(line, versions, asked.toolUseId, clock.now())) return null;
-  delivery.whenTold(heard => {
-    if (heard) guardConfirmations.told(line, versions, asked.toolUseId, clock.now());
+  if (guardConfirmations.isConfirmed(line, versions, action.toolUseId, clock.now())) return null;
+  delivery.whenTold(isDelivered => {
+    if (isDelivered) guardConfirmations.told(line, versions, action.toolUseId, clock.now());
   });
   const files = [...late.keys()].slice(0, limits.rescueNamedMax);
   const verdict = treeGuard === "deny" ? "deny" : "allow_with_note";
-  if (stops(services, verdict)) await stopLine(run, asked, actor, late);
+  if (stops(services, verdict)) await stopLine(run, action, actor, late);
   return { did: "keep_work", ok: true, verdict, files, more: late.size - files.length };
 }
 
 /** The line will not run: it gives back what it was granted, and the trail has its denial. */
 async function stopLine(
   { services, plan, grants }: RescueRun,
-  asked: KeepWork,
+  action: KeepWork,
   actor: Actor,
   late: ReadonlyMap<string, Coming>,
 ): Promise<void> {
@@ -466,22 +470,22 @@ async function stopLine(
   const others = late.size === 1 ? "" : ` and in ${late.size - 1} more`;
   const why = `wipes uncommitted work in it${others}, and Kite has no copy yet`;
   settleGrants(grants, false);
-  if (services.notedDecisions.isFirst(asked, "rescue deny"))
+  if (services.notedDecisions.isFirst(action, "rescue deny"))
     services.recorder.note({ ...line, decision: "deny", why });
-  await releaseLineEdits(services, actor, asked.toolUseId);
-  await releaseIndexes(services, actor, asked.toolUseId);
+  await releaseLineEdits(services, actor, action.toolUseId);
+  await releaseIndexes(services, actor, action.toolUseId);
 }
 
 /** The files with uncommitted work in reach of the line, whose ever it is; at most `limits.rescueWipeFilesMax`. */
 async function comingWipes(
   services: RescueServices,
   me: Lineage,
-  asked: KeepWork,
+  action: KeepWork,
 ): Promise<readonly Coming[]> {
   const found = new Map<string, Coming>();
-  for (const one of await worksAt(services, asked.wiped)) found.set(one.work.key, one);
-  const guarded = { ...asked, do: "guard", unread: null, line: "" } as const;
-  const commands = [...asked.commands, ...(await aliasedBy(services, guarded))];
+  for (const one of await worksAt(services, action.wiped)) found.set(one.work.key, one);
+  const guarded = { ...action, do: "guard", unread: null, line: "" } as const;
+  const commands = [...action.commands, ...(await aliasedBy(services, guarded))];
   const { placed } = await placesOf(
     services,
     me,

@@ -165,7 +165,7 @@ export class Call {
       const states = logs.map(({ state }) => state);
       const reply = await turns.make(connection, make());
       if (reply === null) return;
-      await engine.heard();
+      await engine.outputReleased();
       // A reply that was built from an old state is dropped.
       if (logs.some(({ state }, i) => state !== states[i])) continue;
       const { view } = connection;
@@ -211,8 +211,8 @@ export class Call {
    */
   propose(command: Command, shape: (reply: Reply) => Reply = asItIs, parked: () => void = nothing): void {
     const { engine } = this.#services;
-    const asked = new PendingRequest(this, engine, command, shape, parked);
-    asked.number = engine.submit(command, asked);
+    const pending = new PendingRequest(this, engine, command, shape, parked);
+    pending.number = engine.submit(command, pending);
   }
 }
 

@@ -145,10 +145,10 @@ export class EventRing {
   add(
     epoch: number,
     seq: number,
-    { events, lastEventCursor: told }: Pick<Step, "events" | "lastEventCursor">,
+    { events, lastEventCursor: cursor }: Pick<Step, "events" | "lastEventCursor">,
   ): Published[] {
-    if (told !== null && (this.#floor === null || this.#isTaken)) {
-      this.#begin(`${told.epoch}.${told.seq}.${told.n}`);
+    if (cursor !== null && (this.#floor === null || this.#isTaken)) {
+      this.#begin(`${cursor.epoch}.${cursor.seq}.${cursor.n}`);
     }
     if (this.#passed !== null) {
       this.#floor = this.cursor;

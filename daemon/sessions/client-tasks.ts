@@ -58,13 +58,13 @@ export class ClientTasks {
   /** `ended`: its tasks in progress may be reported. `idle`: they were. Absent: at work. */
   readonly #turns = new BoundedMap<string, "ended" | "idle">({ entriesMax: limits.clientTurnsMax });
 
-  report(said: TaskReport): void {
-    const { actor, task, subject, owner, project, wallMs } = said;
+  report(report: TaskReport): void {
+    const { actor, task, subject, owner, project, wallMs } = report;
     const isAtRest = owner !== null && this.isAtRest(actor);
-    const list = this.#listOf(said);
+    const list = this.#listOf(report);
     const known = list.tasks.get(task);
     if (!isAtRest) this.atWork(actor);
-    const isOpen = said.state === "created" ? known?.state !== "completed" : isAtRest;
+    const isOpen = report.state === "created" ? known?.state !== "completed" : isAtRest;
     const next = {
       subject,
       owner: owner ?? known?.owner ?? null,
@@ -73,7 +73,7 @@ export class ClientTasks {
     } as const;
     if (known !== undefined && isSame(known, next)) return;
     const { n = list.nextTask++, createdAt = wallMs } = known ?? {};
-    list.tasks.set(task, { list: said.list, task, ...next, project, n, createdAt, updatedAt: wallMs });
+    list.tasks.set(task, { list: report.list, task, ...next, project, n, createdAt, updatedAt: wallMs });
     if (list.tasks.size > limits.clientTasksPerListMax) forgetOldest(list.tasks);
   }
 

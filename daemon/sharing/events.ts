@@ -38,9 +38,9 @@ export function eventsHere(
   node: string,
   isOnce = false,
 ): readonly CoreEvent[] {
-  return events.flatMap(({ event: told, about, project: shared, from }) => {
+  return events.flatMap(({ event: original, about, project: shared, from }) => {
     if (from === node) return [];
-    const event = ownSideFirst(told, node);
+    const event = ownSideFirst(original, node);
     if (event === null) return [];
     if (ofSessions.has(event.event) && about.every(id => nodeOf(id) === node)) return [];
     const projects = names.projectsOf(shared);
@@ -86,6 +86,6 @@ export function toldElsewhere(
 function sessionIn(command: Command): string | null {
   if (command.type === "role_send") return command.whose.session;
   if (command.type !== "relayed") return null;
-  const { command: told } = command;
-  return told.type === "session_begin" || told.type === "role_taken" ? told.session : null;
+  const { command: relayed } = command;
+  return relayed.type === "session_begin" || relayed.type === "role_taken" ? relayed.session : null;
 }

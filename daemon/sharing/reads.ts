@@ -36,11 +36,11 @@ export function staleOf(shared: SharedStore): Stale | null {
 export function staleRead<T extends RequestType>(
   services: Services,
   shared: SharedStore,
-  asked: AskedRead<T>,
+  read: AskedRead<T>,
 ): Stale | null {
-  if (!isRead(asked)) return null;
+  if (!isRead(read)) return null;
   const { projects } = shared.own.state.outbox;
-  const project = projectRead(services, asked);
+  const project = projectRead(services, read);
   const isShared = project === undefined ? projects.size > 0 : projects.has(project);
   return isShared ? staleOf(shared) : null;
 }

@@ -67,11 +67,11 @@ function answer(
     if (isNoted) noteReply(services, type, null, reply, askedFields(reply));
     call.reply(reply);
   };
-  const told = work.then(done, (error: unknown) => {
+  const sending = work.then(done, (error: unknown) => {
     if (!(error instanceof CopyRefused)) throw error;
     done(error.refusal);
   });
-  call.alone(told);
+  call.alone(sending);
   return undefined;
 }
 
@@ -158,11 +158,11 @@ async function leave(
   const back = await takeBack(logs, shown => view?.outward(shown) ?? shown).catch(notLeft);
   const [leftOut, returns] = [moved.flatMap(one => one.leftOut), moved.flatMap(one => one.returns)];
   const copied = { ...back, leftOut, returns };
-  const told = (await shared.leave()).ok;
+  const isStoreTold = (await shared.leave()).ok;
   const { unread } = copied;
   const others = renumbered(before, own.state);
   const more = { ...replyOf(copied), ...others, ...known };
-  return { ok: true, projects, unread, told, ...more } satisfies StoreLeaveReply;
+  return { ok: true, projects, unread, told: isStoreTold, ...more } satisfies StoreLeaveReply;
 }
 
 /** Returns what agents of other machines work on in the shared projects. */
@@ -213,9 +213,9 @@ function notLeft(error: unknown): never {
   throw new CopyRefused({ ...error.refusal, error: `${so}. ${error.message}` });
 }
 
-function leftBefore(told: boolean): Reply {
+function leftBefore(isStoreTold: boolean): Reply {
   const none = { projects: [], tasks: 0, context: 0, unread: 0, ...nothing };
-  return { ok: true, ...none, told, leftBefore: true } satisfies StoreLeaveReply;
+  return { ok: true, ...none, told: isStoreTold, leftBefore: true } satisfies StoreLeaveReply;
 }
 
 async function rejoin(services: StoreServices): Promise<Reply> {

@@ -35,7 +35,7 @@ export function whoMakesRoomInBoth(
 
 /** Whether the session has nothing in the shared log, in each of its terminals. Of a log that nobody has read, it may have something. */
 function hasNothingThere({ outbox }: State, shared: State | null, { id }: Session): boolean {
-  const told = [...(outbox.bySession.get(id) ?? [])];
-  if (told.length === 0) return true;
-  return shared !== null && told.every(one => hasNothing(shared, { id: one }));
+  const sharedIds = [...(outbox.bySession.get(id) ?? [])];
+  if (sharedIds.length === 0) return true;
+  return shared !== null && sharedIds.every(one => hasNothing(shared, { id: one }));
 }

@@ -147,8 +147,8 @@ export class TwoLogs implements Log {
     return this.#own.upToDate();
   }
 
-  heard(): Promise<void> {
-    return this.#own.heard();
+  outputReleased(): Promise<void> {
+    return this.#own.outputReleased();
   }
 
   close(): Promise<void> {

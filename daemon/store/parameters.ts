@@ -51,10 +51,10 @@ export function readParameters(query: string): StoreParameters | StoreRefusal {
 
 function meaningOf(values: ReadonlyMap<Name, string>): StoreParameters | StoreRefusal {
   const [mode, certificate] = [values.get("sslmode"), values.get("sslrootcert")];
-  const asked = mode === undefined ? null : Object.hasOwn(modes, mode) ? modes[mode] : undefined;
-  if (asked === undefined)
+  const tlsMode = mode === undefined ? null : Object.hasOwn(modes, mode) ? modes[mode] : undefined;
+  if (tlsMode === undefined)
     return badAddress(`has an unknown sslmode; known are ${Object.keys(modes).join(", ")}`);
-  if (asked === "off" && certificate !== undefined)
+  if (tlsMode === "off" && certificate !== undefined)
     return badAddress("has sslrootcert and an sslmode that does without TLS; take one of them out");
   const isSystem = certificate === undefined || certificate === "system";
   const rootCertificate = isSystem ? null : folderIn(certificate, limits.pathBytes);
@@ -69,7 +69,7 @@ function meaningOf(values: ReadonlyMap<Name, string>): StoreParameters | StoreRe
   const port = digits === undefined ? null : portIn(digits);
   if (digits !== undefined && port === null)
     return badAddress("has a port that is no number from 1 to 65535");
-  const tls = certificate === undefined ? asked : "on";
+  const tls = certificate === undefined ? tlsMode : "on";
   return { socketFolder, port, tls, rootCertificate };
 }
 

@@ -46,35 +46,35 @@ export interface LockAsked {
  */
 export function noteLock(
   services: Services,
-  asked: LockAsked,
+  request: LockAsked,
   reply: Reply,
   ms: number,
   hasWaited: boolean,
 ): void {
-  const { event, type, actor, files } = asked;
+  const { event, type, actor, files } = request;
   const { at, id, agent, name, project } = decidedBy(services, actor);
   const [first] = files;
   const file = first === undefined ? null : pathOf(first);
   const waitedMs = hasWaited ? ms : undefined;
   const rule = "lock";
   if (reply.ok) {
-    if (asked.runs === false) {
+    if (request.runs === false) {
       const why = "had the lock, but its tool did not run";
       const what = { event: "lock_granted", type: null, decision: "note" } as const;
       services.recorder.note({ at, id, agent, name, project, ...what, file, rule, ms, waitedMs, why });
-      if (files.length > 1) noteOthers(services, asked);
+      if (files.length > 1) noteOthers(services, request);
       return;
     }
     const decision = "allow";
     services.recorder.note({ at, event, id, agent, name, project, type, file, decision, rule, ms, waitedMs });
-    if (files.length > 1) noteOthers(services, asked);
+    if (files.length > 1) noteOthers(services, request);
     return;
   }
   const { code, error, path, locked_by_name: by } = reply;
   const holder = typeof by === "string" ? { holder: by } : {};
   const isTyped = isCommandsSession(actor.session) && !("holder" in holder) && code !== "edits_held";
   services.recorder.refused(
-    isTyped ? null : { at, type: event, id: actor.session, name, file: asked.file, code, error, ...holder },
+    isTyped ? null : { at, type: event, id: actor.session, name, file: request.file, code, error, ...holder },
     {
       at,
       event,
@@ -85,14 +85,14 @@ export function noteLock(
       type,
       // Of several files, the one that another actor has.
       file: typeof path === "string" ? path : file,
-      decision: asked.runs === true ? "note" : "deny",
+      decision: request.runs === true ? "note" : "deny",
       rule: code === "edits_held" ? "freeze" : rule,
       ms,
       waitedMs,
       code,
       why: error,
       ...holder,
-      ...(asked.would === undefined ? {} : { would: asked.would }),
+      ...(request.would === undefined ? {} : { would: request.would }),
     },
   );
 }

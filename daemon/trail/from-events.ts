@@ -17,7 +17,7 @@ export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
     // The copy for one connection.
     if (to !== undefined) continue;
     if (event.event === "lock_released") addReleased(lines, event, one, at);
-    else for (const told of toldOf(event)) lines.push(lineOf(event, project, told, at));
+    else for (const fields of fieldsOf(event)) lines.push(lineOf(event, project, fields, at));
   }
   return lines;
 }
@@ -49,15 +49,15 @@ function addReleased(
   }
 }
 
-function lineOf(event: KiteEvent, project: string, { by, ...told }: EventFields, at: number): TrailLine {
+function lineOf(event: KiteEvent, project: string, { by, ...fields }: EventFields, at: number): TrailLine {
   const { id = null, agent = null, name = null } = by ?? {};
   const who = { at, event: event.event, id, agent, name, project };
-  return { ...who, type: null, file: null, decision: "note", ...told };
+  return { ...who, type: null, file: null, decision: "note", ...fields };
 }
 
-function toldOf<E extends KiteEvent>(event: E): readonly EventFields[] {
-  const told = eventLines[event.event] as ((event: E) => readonly EventFields[]) | undefined;
-  return told?.(event) ?? [];
+function fieldsOf<E extends KiteEvent>(event: E): readonly EventFields[] {
+  const linesOf = eventLines[event.event] as ((event: E) => readonly EventFields[]) | undefined;
+  return linesOf?.(event) ?? [];
 }
 
 const eventLines: EventLines = {

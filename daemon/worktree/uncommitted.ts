@@ -158,10 +158,10 @@ export async function lookAt(
   files: readonly string[],
   allowance?: Allowance,
 ): Promise<Seen> {
-  const asked = bounded(files);
-  if (asked.length === 0) return { states: new Map(), unseen: null };
+  const paths = bounded(files);
+  if (paths.length === 0) return { states: new Map(), unseen: null };
   const before = new Map(worksIn(services, place.worktree).map(work => [work.file, work]));
-  const states = await services.facts.work(place, asked, allowance);
+  const states = await services.facts.work(place, paths, allowance);
   if ("unreachable" in states) return { states: new Map(), unseen: states.unreachable };
   const settled = [...states].flatMap(([file, { staged, changed, untracked, ignored }]) => {
     const work = before.get(file);
@@ -171,7 +171,7 @@ export async function lookAt(
     return [{ key: work.key, seq: latestOf(work).seq }];
   });
   if (settled.length > 0) await services.engine.submitAndWait({ type: "writes_settled", settled });
-  const left = files.length - asked.length;
+  const left = files.length - paths.length;
   return { states, unseen: left === 0 ? null : `${left} more files were not looked at` };
 }
 

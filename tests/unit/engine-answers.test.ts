@@ -63,7 +63,7 @@ describe("the answers of one step", () => {
     const later = w.submitLock("c", "other");
     await w.settle();
     const sizes = [w.heard.length - before];
-    const read = w.engine.heard().then(() => w.heard.push("read"));
+    const read = w.engine.outputReleased().then(() => w.heard.push("read"));
     while (w.heard.at(-1) !== "read") {
       sizes.push(turn().length);
       await w.settle();

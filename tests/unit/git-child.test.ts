@@ -19,7 +19,7 @@ describe("git as a child", () => {
     for (const program of ["", "/no-such-program-here", null]) {
       const answer = await new GitChild({}, new FixedGit(program)).run(["version"], tmpdir(), enough());
       expect(answer).toMatchObject(never);
-      expect(answer.said).toMatch(/^git cannot be started \(.+\)$/);
+      expect(answer.errorText).toMatch(/^git cannot be started \(.+\)$/);
     }
   });
 
@@ -31,7 +31,7 @@ describe("git as a child", () => {
 
   it("is not started when its time is over", async () => {
     const answer = await new GitChild().run(["version"], tmpdir(), new Allowance(new WorkClock(), 0, 0));
-    expect(answer).toMatchObject({ ...never, said: "git did not answer within 0 ms of work" });
+    expect(answer).toMatchObject({ ...never, errorText: "git did not answer within 0 ms of work" });
   });
 
   it("is given up where the machine has no room for it, long before the allowance is over", async () => {
@@ -47,7 +47,7 @@ describe("git as a child", () => {
     let said = "";
     const git = new GitChild({}, new FixedGit("/bin/true"), full);
     void git.run([], tmpdir(), new Allowance(new WorkClock(machine), 60_000, 60_000)).then(answer => {
-      said = answer.said;
+      said = answer.errorText;
     });
     await machine.work(limits.gitCrowdedMs + 4 * limits.workBeatMs);
     await settled();
@@ -76,7 +76,7 @@ describe("git as a child", () => {
     await settled();
     expect(isOver).toBe(false);
     await machine.work(100);
-    expect(await answer).toMatchObject({ ...never, said: "git did not answer within 100 ms of work" });
+    expect(await answer).toMatchObject({ ...never, errorText: "git did not answer within 100 ms of work" });
   });
 });
 

@@ -83,7 +83,7 @@ export class SharedProject implements Logs {
 
   async upToDate(): Promise<void> {}
 
-  async heard(): Promise<void> {}
+  async outputReleased(): Promise<void> {}
 
   submit(command: Command, caller: { answer(reply: Reply): void }): number {
     const reply = this.#route(command);

@@ -42,7 +42,7 @@ export function* pairsFor(id: string, max: number): Generator<string, void> {
   }
 }
 
-/** What is known of a session that begins. `said`: the name from its client; null: none. */
+/** What is known of a session that begins. `chosenName`: the name from its client; null: none. */
 interface Nameless {
   readonly id: string;
   readonly project: string;
@@ -61,7 +61,7 @@ export function firstName(sessions: Sessions, session: Nameless, rules: number):
   return { name: freeName(sessions, project, wanted.name), by: wanted.by };
 }
 
-/** Returns the name that a live session wants after its client said `said`. */
+/** Returns the name that a live session wants after its client chose `chosenName`. */
 export function nextName({ name, namedBy }: Session, chosenName: Named | null): Named {
   const now = { name, by: namedBy };
   if (chosenName === null || namedBy === "person") return now;

@@ -134,8 +134,8 @@ export class ChangeFacts {
     const known = await this.#object(look, `${revision}^{tree}`);
     const found = known ?? (orPath ? await this.#remoteBranch(look, revision) : null);
     if (found === null) return [];
-    const asked = look.files.includes("") ? [] : look.files;
-    const args = ["-r", "-z", "--name-only", "--full-tree", found, "--", ...asked];
+    const paths = look.files.includes("") ? [] : look.files;
+    const args = ["-r", "-z", "--name-only", "--full-tree", found, "--", ...paths];
     const [names, above] = await Promise.all([
       this.#run(look, ["--literal-pathspecs", "ls-tree", ...args]),
       this.#inPlaceOfFolders(look, found),
@@ -185,10 +185,10 @@ export class ChangeFacts {
     const found = out.split("\n").filter(line => line !== "");
     const commits = found.map(line => line.split(" ", 1).join(""));
     if (commits.length > max) throw new NotAnswered(`more than ${max} commits are too many to check`);
-    const given = ["--stdin", "-m", "--root", "--no-commit-id"];
-    const asked = mainline === undefined ? commits : found.map(line => withParent(line, mainline));
+    const options = ["--stdin", "-m", "--root", "--no-commit-id"];
+    const lines = mainline === undefined ? commits : found.map(line => withParent(line, mainline));
     const [names, above] = await Promise.all([
-      this.#names(look, given, `${asked.join("\n")}\n`),
+      this.#names(look, options, `${lines.join("\n")}\n`),
       this.#pickedInPlace(look, commits),
     ]);
     return [...names, ...above];
@@ -199,18 +199,18 @@ export class ChangeFacts {
     // Git reads one name a line.
     const folders = foldersOf(look).filter(folder => !folder.includes("\n"));
     if (folders.length === 0) return [];
-    const asked = commits
+    const revisions = commits
       .flatMap(commit => [commit, `${commit}^`])
       .flatMap(at => folders.map(f => `${at}:${f}`));
     const check = ["cat-file", "--batch-check=%(objecttype)"];
-    const types = outOf(await this.#run(look, check, `${asked.join("\n")}\n`)).split("\n");
+    const types = outOf(await this.#run(look, check, `${revisions.join("\n")}\n`)).split("\n");
     return folders.filter((_, i) => types.some((type, n) => type === "blob" && n % folders.length === i));
   }
 
   async #names(look: Look, args: readonly string[], input = ""): Promise<readonly string[]> {
     const plain = ["-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv"];
-    const asked = look.files.includes("") ? [] : look.files;
-    const all = ["--literal-pathspecs", "diff-tree", ...plain, ...args, "--", ...asked];
+    const paths = look.files.includes("") ? [] : look.files;
+    const all = ["--literal-pathspecs", "diff-tree", ...plain, ...args, "--", ...paths];
     return namesIn(await this.#run(look, all, input));
   }
 
@@ -227,7 +227,7 @@ export class ChangeFacts {
     const at = [`--git-dir=${place.gitDir}`, `--work-tree=${place.worktree}`];
     const answer = await this.#git.run([...at, ...args], place.worktree, allowance, input);
     if (answer.code === null)
-      throw new NotAnswered(answer.said.trim().split("\n")[0] || "git did not answer");
+      throw new NotAnswered(answer.errorText.trim().split("\n")[0] || "git did not answer");
     return answer;
   }
 }
@@ -238,8 +238,8 @@ function withParent(line: string, mainline: number): string {
   return [commit, parents[mainline - 1] ?? parents[0]].filter(id => id !== undefined).join(" ");
 }
 
-function outOf({ code, out, said }: GitAnswer): string {
-  if (code !== 0) throw new NotAnswered(said.trim().split("\n")[0] || "git did not answer");
+function outOf({ code, out, errorText }: GitAnswer): string {
+  if (code !== 0) throw new NotAnswered(errorText.trim().split("\n")[0] || "git did not answer");
   return out;
 }
 
@@ -275,12 +275,12 @@ export async function commitDiff(
   const allowance = new Allowance(clock, limits.stateMs, limits.stateTimeMs);
   const plain = ["-r", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv"];
   const at = ["--no-replace-objects", `--git-dir=${gitDir}`, `--work-tree=${worktree}`];
-  const { code, out, said } = await git.run(
+  const { code, out, errorText } = await git.run(
     [...at, "diff-tree", ...plain, ...trees, "--"],
     worktree,
     allowance,
   );
-  if (code !== 0) return unreachable(said);
+  if (code !== 0) return unreachable(errorText);
   const found = new Map<string, readonly [string, string]>();
   for (const [, mode = "", newMode = "", oid = "", newOid = "", file = ""] of out.matchAll(line))
     found.set(file, [entry(mode, oid), entry(newMode, newOid)]);
@@ -323,16 +323,16 @@ export async function branchFiles(
   const at = [`--git-dir=${place.gitDir}`, `--work-tree=${place.worktree}`];
   const run = (...args: readonly string[]) => git.run([...at, ...args], place.worktree, allowance);
   const refs = await run("for-each-ref", "--format=%(refname)", ...bases);
-  if (refs.code !== 0) return unreachable(refs.said);
+  if (refs.code !== 0) return unreachable(refs.errorText);
   const known = new Set(refs.out.split("\n"));
   const base = bases.find(ref => known.has(ref));
   if (base === undefined) return [];
   const head = await run("rev-parse", "--verify", "--quiet", "HEAD^{commit}");
-  if (head.code === null) return unreachable(head.said);
+  if (head.code === null) return unreachable(head.errorText);
   const commit = head.out.trim();
   if (head.code !== 0) return [];
   const parting = await run("merge-base", commit, base);
-  if (parting.code === null) return unreachable(parting.said);
+  if (parting.code === null) return unreachable(parting.errorText);
   if (parting.code !== 0) return [];
   const diff = await commitDiff(outside, git, place, [parting.out.trim(), commit]);
   if ("unreachable" in diff) return diff;

@@ -49,11 +49,11 @@ export class CommitFacts {
     if ("unreachable" in commits) return commits;
     const found = new Map<string, string>();
     for (const commit of commits) {
-      const asked = files.filter(file => !found.has(file));
-      if (asked.length === 0) break;
+      const missing = files.filter(file => !found.has(file));
+      if (missing.length === 0) break;
       const args = ["diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", commit, "--"];
-      const { code, out, said } = await this.#run(place, ["--literal-pathspecs", ...args, ...asked]);
-      if (code !== 0) return unreachable(said);
+      const { code, out, errorText } = await this.#run(place, ["--literal-pathspecs", ...args, ...missing]);
+      if (code !== 0) return unreachable(errorText);
       const id = commit.slice(0, limits.commitIdChars);
       for (const file of out.split("\0")) if (file !== "") found.set(file, id);
     }
@@ -77,9 +77,9 @@ export class CommitFacts {
   }
 
   async #head(place: GitPlace): Promise<string | null | Unreachable> {
-    const { code, out, said } = await this.#run(place, ["rev-parse", "--verify", "--quiet", "HEAD"]);
+    const { code, out, errorText } = await this.#run(place, ["rev-parse", "--verify", "--quiet", "HEAD"]);
     if (code === 1) return null;
-    return code === 0 ? out.trim() : unreachable(said);
+    return code === 0 ? out.trim() : unreachable(errorText);
   }
 
   #run({ worktree, gitDir }: GitPlace, args: readonly string[]): Promise<GitAnswer> {

@@ -49,9 +49,9 @@ export class KeptFileFacts {
     this.#notIgnored.delete(key);
     // With the index: what git tracks it does not ignore.
     const args = ["check-ignore", "-z", "--stdin"];
-    const { code, said } = await this.#run(place, args, `./${file}\0`);
+    const { code, errorText } = await this.#run(place, args, `./${file}\0`);
     if (code === 0) return true;
-    if (code !== 1) return unreachable(said);
+    if (code !== 1) return unreachable(errorText);
     this.#notIgnored.set(key, { stamps, untilMs: now + limits.notIgnoredMs });
     return false;
   }
@@ -88,10 +88,14 @@ export class KeptFileFacts {
     const before = [...(log?.text ?? "").matchAll(/^[0-9a-f]+ ([0-9a-f]{40,64}) /gm)].map(
       ([, id = ""]) => id,
     );
-    const asked = [...revisions, ...before.slice(-limits.committedLooksMax)];
-    const names = asked.map(revision => `${revision}:${file}\n`).join("");
-    const { code, out, said } = await this.#run(place, ["cat-file", "--batch-check=%(objectname)"], names);
-    if (code !== 0) return unreachable(said);
+    const candidates = [...revisions, ...before.slice(-limits.committedLooksMax)];
+    const names = candidates.map(revision => `${revision}:${file}\n`).join("");
+    const { code, out, errorText } = await this.#run(
+      place,
+      ["cat-file", "--batch-check=%(objectname)"],
+      names,
+    );
+    if (code !== 0) return unreachable(errorText);
     const ids = out.split("\n").map(line => (/^[0-9a-f]{40,64}$/.test(line) ? line : null));
     return { head: ids[0] ?? null, all: ids.filter(id => id !== null) };
   }
@@ -99,10 +103,10 @@ export class KeptFileFacts {
   /** What the checked-out commit has of the file, at most `bytesMax`; null: nothing, or more. */
   async committed(place: GitPlace, file: string, bytesMax: number): Promise<Buffer | null | Unreachable> {
     const { pieces, take } = piecesUpTo(bytesMax);
-    const { code, said } = await this.#run(place, ["cat-file", "blob", `HEAD:${file}`], "", take);
+    const { code, errorText } = await this.#run(place, ["cat-file", "blob", `HEAD:${file}`], "", take);
     if (code === 0) return Buffer.concat(pieces);
     // Git says so of a file that the commit does not have, and before the first commit.
-    return code === null && said !== tooLong ? unreachable(said) : null;
+    return code === null && errorText !== tooLong ? unreachable(errorText) : null;
   }
 
   /** These contents, each once; null: they are more than `bytesMax` together. */
@@ -114,15 +118,15 @@ export class KeptFileFacts {
     if (oids.length === 0) return [];
     const { pieces, take } = piecesUpTo(bytesMax);
     const input = [...new Set(oids)].map(oid => `${oid}\n`).join("");
-    const { code, said } = await this.#run(place, ["cat-file", "--batch"], input, take);
-    if (code !== 0) return said === tooLong ? null : unreachable(said);
+    const { code, errorText } = await this.#run(place, ["cat-file", "--batch"], input, take);
+    if (code !== 0) return errorText === tooLong ? null : unreachable(errorText);
     return blobsIn(Buffer.concat(pieces));
   }
 
   /** Files that the checked-out commit does not have: untracked ones that git does not ignore, and added ones. */
   async newFiles(place: GitPlace): Promise<readonly string[] | Unreachable> {
     const others = await this.#run(place, ["ls-files", "--others", "--exclude-standard", "-z"], "");
-    if (others.code !== 0) return unreachable(others.said);
+    if (others.code !== 0) return unreachable(others.errorText);
     const how = ["--cached", "--raw", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none"];
     const index = await this.#run(place, ["diff-index", ...how, "HEAD", "--"], "");
     // Before the first commit there is nothing to compare with.
@@ -142,10 +146,10 @@ export class KeptFileFacts {
   }
 
   /** The stamps of these files as one text: one question for each folder, since each costs more than a stat. */
-  #stamps(...asked: readonly Files[]): Promise<string | Unreachable> {
+  #stamps(...groups: readonly Files[]): Promise<string | Unreachable> {
     return this.#outside.fact(async budget => {
       const stamps: (string | null)[] = [];
-      for (const { folder, names } of asked) {
+      for (const { folder, names } of groups) {
         const probe = (prober: Prober) => Promise.all(names.map(name => stampAt(prober, join(folder, name))));
         const way = { maybeElsewhere: true };
         stamps.push(...((await this.#outside.look(folder, null, budget, probe, way)) ?? []));

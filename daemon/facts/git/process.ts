@@ -58,10 +58,10 @@ export interface GitPlace {
 }
 
 export interface GitAnswer {
-  /** Null if git was not started, was stopped, or wrote too much; `said` explains it. */
+  /** Null if git was not started, was stopped, or wrote too much; `errorText` explains it. */
   readonly code: number | null;
   readonly out: string;
-  readonly said: string;
+  readonly errorText: string;
 }
 
 /** Gets git's output instead of its answer, piece by piece; returns why git has to stop, or null. */
@@ -115,7 +115,7 @@ export class GitChild {
       const { drive } = allowance.clock;
       const until = drive.now() + limits.gitCrowdedMs;
       for (;;) {
-        if (allowance.isOver) return { code: null, out: "", said: late(allowance) };
+        if (allowance.isOver) return { code: null, out: "", errorText: late(allowance) };
         const answer = await this.#run(args, cwd, allowance, input, take);
         if (!answer.isCrowded) return answer;
         if (allowance.isOver || drive.now() >= until) return answer;
@@ -133,18 +133,18 @@ export class GitChild {
   ): Promise<GitAnswer & { readonly isCrowded: boolean }> {
     const program = this.#program.for(cwd);
     if (program === null)
-      return Promise.resolve({ code: null, out: "", said: unstarted(none), isCrowded: false });
+      return Promise.resolve({ code: null, out: "", errorText: unstarted(none), isCrowded: false });
     return new Promise(resolve => {
-      let said = "";
+      let stderr = "";
       let why: string | null = null;
       const unwatch = allowance.clock.watch(() => {
         if (allowance.isOver) stop(late(allowance));
       });
-      const end = (code: number | null, words: string, isCrowded = false) => {
+      const end = (code: number | null, errorText: string, isCrowded = false) => {
         unwatch();
         this.#room?.refill();
         const answered = why === null ? code : null;
-        resolve({ code: answered, out: output.text, said: words, isCrowded });
+        resolve({ code: answered, out: output.text, errorText, isCrowded });
       };
       const fail = (error: unknown) => {
         const isCrowded = error instanceof Error && "code" in error && crowded.has(error.code);
@@ -163,13 +163,13 @@ export class GitChild {
           why ??= reason;
           child.kill("SIGKILL");
         };
-        child.on("close", code => end(code, why ?? said));
+        child.on("close", code => end(code, why ?? stderr));
         child.stdout?.on("data", (chunk: Buffer) => {
           const wrong = output.take(chunk, why !== null);
           if (wrong !== null) stop(wrong);
         });
         child.stderr?.on("data", (chunk: Buffer) => {
-          if (said.length < limits.quoteChars) said += chunk.toString("utf8");
+          if (stderr.length < limits.quoteChars) stderr += chunk.toString("utf8");
         });
         // Git may have ended without reading its input: its exit code then tells.
         child.stdin?.on("error", () => {});
@@ -206,8 +206,8 @@ class Output {
 }
 
 /** Returns git's error text as an unreachable fact. */
-export function unreachable(said: string): Unreachable {
-  return { unreachable: said.trim().split("\n")[0] || "git did not answer" };
+export function unreachable(errorText: string): Unreachable {
+  return { unreachable: errorText.trim().split("\n")[0] || "git did not answer" };
 }
 
 function late({ workMs }: Allowance): string {

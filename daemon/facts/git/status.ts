@@ -100,12 +100,12 @@ export interface FileState {
   readonly isNew: boolean;
 }
 
-/** Git's answer for the files in `asked`, for one state of the index. */
+/** Git's answer for the files in `files`, for one state of the index. */
 interface Index {
   readonly stamp: string;
   readonly mtimeNs: bigint;
   readonly entries: ReadonlyMap<string, Staged>;
-  readonly asked: ReadonlySet<string>;
+  readonly files: ReadonlySet<string>;
 }
 
 /**
@@ -164,18 +164,18 @@ export class WorkFacts {
   /** Returns the top of the worktree of a command with its own git directory; null if it has none. */
   async top(cwd: string, gitDir: string): Promise<string | null | Unreachable> {
     const args = [`--git-dir=${gitDir}`, "rev-parse", "--show-toplevel"];
-    const { code, out, said } = await this.#git.run(args, cwd, this.allowance());
-    if (code === null) return unreachable(said);
+    const { code, out, errorText } = await this.#git.run(args, cwd, this.allowance());
+    if (code === null) return unreachable(errorText);
     const top = out.replace(/\n$/, "");
     return code === 0 && top !== "" ? top : null;
   }
 
   /** Returns the text of `alias.<name>` for a command in `cwd`; null if it is not set. */
   async alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable> {
-    const given = gitDir === null ? [] : [`--git-dir=${gitDir}`];
-    const args = [...given, "config", "--get", `alias.${name}`];
-    const { code, out, said } = await this.#git.run(args, cwd, this.allowance());
-    if (code === null) return unreachable(said);
+    const options = gitDir === null ? [] : [`--git-dir=${gitDir}`];
+    const args = [...options, "config", "--get", `alias.${name}`];
+    const { code, out, errorText } = await this.#git.run(args, cwd, this.allowance());
+    if (code === null) return unreachable(errorText);
     return code === 0 ? out.replace(/\n$/, "") : null;
   }
 
@@ -190,9 +190,9 @@ export class WorkFacts {
     if (before !== null && "unreachable" in before) return before;
     const stamp = before === null ? "" : statText(before);
     const kept = this.#indexes.get(place.gitDir);
-    const known = kept?.stamp === stamp && kept.asked.size < limits.guardIndexMax ? kept : null;
-    const index = known ?? { stamp, mtimeNs: before?.mtimeNs ?? 0n, entries: new Map(), asked: new Set() };
-    const fresh = files.filter(file => !index.asked.has(file));
+    const known = kept?.stamp === stamp && kept.files.size < limits.guardIndexMax ? kept : null;
+    const index = known ?? { stamp, mtimeNs: before?.mtimeNs ?? 0n, entries: new Map(), files: new Set() };
+    const fresh = files.filter(file => !index.files.has(file));
     if (fresh.length === 0) return index;
     const args = [
       ...at(place),
@@ -205,12 +205,12 @@ export class WorkFacts {
       "--",
       ...fresh,
     ];
-    const { code, out, said } = await this.#git.run(args, place.worktree, allowance);
-    if (code !== 0) return unreachable(said);
+    const { code, out, errorText } = await this.#git.run(args, place.worktree, allowance);
+    if (code !== 0) return unreachable(errorText);
     const found = entriesOf(out);
     if (found === null) return { unreachable: "git writes its index in a form that Kite does not know" };
     const entries = new Map([...index.entries, ...found]);
-    const grown = { ...index, entries, asked: new Set([...index.asked, ...fresh]) };
+    const grown = { ...index, entries, files: new Set([...index.files, ...fresh]) };
     const after = await this.#outside.fact(budget => this.#stat(path, budget));
     const isSame = after !== null && !("unreachable" in after) && statText(after) === stamp;
     if (isSame) this.#indexes.set(place.gitDir, grown);
@@ -230,8 +230,8 @@ export class WorkFacts {
       "--",
       ...files,
     ];
-    const { code, out, said } = await this.#git.run(args, place.worktree, allowance);
-    if (code !== 0 && !said.includes("Not a valid object name HEAD")) return unreachable(said);
+    const { code, out, errorText } = await this.#git.run(args, place.worktree, allowance);
+    if (code !== 0 && !errorText.includes("Not a valid object name HEAD")) return unreachable(errorText);
     const committed = new Map<string, string>();
     for (const [, mode, oid, file] of out.matchAll(/(\d{6}) \w+ ([0-9a-f]+)\t([^\0]*)\0/g)) {
       if (file !== undefined) committed.set(file, `${mode} ${oid}`);
@@ -264,8 +264,8 @@ export class WorkFacts {
     if (untracked.length === 0) return states;
     const names = untracked.map(file => `./${file}\0`).join("");
     const args = [...at(place), "check-ignore", "--no-index", "-z", "--stdin"];
-    const { code, out, said } = await this.#git.run(args, place.worktree, allowance, names);
-    if (code !== 0 && code !== 1) return unreachable(said);
+    const { code, out, errorText } = await this.#git.run(args, place.worktree, allowance, names);
+    if (code !== 0 && code !== 1) return unreachable(errorText);
     for (const name of out.split("\0")) {
       const state = states.get(name.slice(2));
       if (state !== undefined) states.set(name.slice(2), { ...state, untracked: false, ignored: true });
@@ -344,9 +344,13 @@ export class ListFacts {
 
   async #commit(place: GitPlace, allowance: Allowance): Promise<string | null> {
     const args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
-    const { code, out, said } = await this.#git.run([...atLists(place), ...args], place.worktree, allowance);
+    const { code, out, errorText } = await this.#git.run(
+      [...atLists(place), ...args],
+      place.worktree,
+      allowance,
+    );
     if (code === 1) return null;
-    if (code !== 0) throw notTold(said);
+    if (code !== 0) throw unreadable(errorText);
     return out.trim();
   }
 
@@ -403,7 +407,7 @@ export class ListFacts {
     take: TakeOutput | null = null,
   ): Promise<GitAnswer> {
     const answer = await this.#git.run([...atLists(place), ...args], place.worktree, allowance, "", take);
-    if (answer.code !== 0) throw notTold(answer.said);
+    if (answer.code !== 0) throw unreadable(answer.errorText);
     return answer;
   }
 }
@@ -425,6 +429,6 @@ function atLists({ worktree, gitDir }: GitPlace): string[] {
   return ["--no-replace-objects", `--git-dir=${gitDir}`, `--work-tree=${worktree}`];
 }
 
-function notTold(said: string): NotTold {
-  return new NotTold(unreachable(said).unreachable);
+function unreadable(errorText: string): NotTold {
+  return new NotTold(unreachable(errorText).unreachable);
 }

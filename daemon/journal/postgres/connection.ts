@@ -126,10 +126,10 @@ export class Connection {
     });
   }
 
-  /** Calls `heard` with the text of each notification on `channel`; a pooler may let none through. */
-  async listen(channel: string, heard: (text: string) => void): Promise<void> {
+  /** Calls `onNotification` with the text of each notification on `channel`; a pooler may let none through. */
+  async listen(channel: string, onNotification: (text: string) => void): Promise<void> {
     this.#client.on("notification", ({ channel: name, payload = "" }) => {
-      if (name === channel) heard(payload);
+      if (name === channel) onNotification(payload);
     });
     await this.query(`LISTEN "${channel}"`);
   }

@@ -71,7 +71,7 @@ export class Delivery {
    * A notification says that the log has come to entry `seq`. `isOwn`: by an append of this node, which delivers it. While other
    * nodes append one entry after the other, nodes that wait for none of them read several at once: `newsPauseMs`.
    */
-  heard(seq: number, isOwn: boolean): void {
+  noteNotification(seq: number, isOwn: boolean): void {
     this.#hears = true;
     if (isOwn || seq <= this.#position.seq) return;
     this.#heardSeq = Math.max(this.#heardSeq, seq);

@@ -248,12 +248,12 @@ export class PostgresJournal implements Journal {
     const connection = await this.#connect();
     const { listens = true, node } = this.#options;
     if (listens) {
-      const heard = (text: string) => {
+      const onNotification = (text: string) => {
         const [seq, ...by] = text.split(" ");
-        this.#parts?.delivery.heard(Number(seq), by.join(" ") === node);
+        this.#parts?.delivery.noteNotification(Number(seq), by.join(" ") === node);
       };
       try {
-        await connection.listen(this.#log.channel, heard);
+        await connection.listen(this.#log.channel, onNotification);
       } catch (error) {
         // A server, or what stands before it, that passes no notifications: the log is read by time alone.
         if (connection.isLost || meaningOf(error) === "unsure") throw error;
