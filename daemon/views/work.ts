@@ -61,7 +61,7 @@ export function* writeRows(
     const work = writes.files.get(noted.key);
     if (work === undefined || states.get(work.key)?.ignored) continue;
     const place = latestOf(noted).seq;
-    yield { place, key: work.key, row: () => rowOf(services, work, states.get(work.key)) };
+    yield { place, key: work.key, row: () => writeRowOf(services, work, states.get(work.key)) };
   }
 }
 
@@ -90,7 +90,7 @@ export function* riskRows(
   }
 }
 
-function rowOf(services: Services, work: DirtyFile, seen: FileState | undefined): WriteRow {
+function writeRowOf(services: Services, work: DirtyFile, seen: FileState | undefined): WriteRow {
   const { state } = services.engine;
   const hold = state.locks.holds.get(work.key);
   const writers = work.writers.map(({ actor, name, by, wallMs }) => {
@@ -128,7 +128,7 @@ export function* declarationRows(
     const all = id === undefined ? declarations.live.values() : declarationsOf(declarations, id);
     for (const one of all)
       if (isShown(logs, log, one))
-        rows.push({ place: one.declaredAt, key: noteKey(one), row: () => rowOfDeclarations(logs, log, one) });
+        rows.push({ place: one.declaredAt, key: noteKey(one), row: () => declarationRowOf(logs, log, one) });
   }
   // Their tables are in the order of the latest changes.
   yield* rows.sort(byPosition);
@@ -144,7 +144,7 @@ export function* endedDeclarationRows(
     for (const [n, one] of log.state.declarations.ended) {
       if ((id !== undefined && one.session !== id) || !isShown(logs, log, one)) continue;
       const place = log.state === logs.state ? n : endedCount + n;
-      yield { place, key: String(n), row: () => rowOfDeclarations(logs, log, one) };
+      yield { place, key: String(n), row: () => declarationRowOf(logs, log, one) };
     }
 }
 
@@ -161,7 +161,7 @@ function isShown(logs: Logs, log: LogView, { session }: Declaration): boolean {
   return log.state === logs.state || nodeOf(session) !== logs.state.outbox.node;
 }
 
-function rowOfDeclarations(logs: Logs, log: LogView, declaration: Declaration): DeclarationRow {
+function declarationRowOf(logs: Logs, log: LogView, declaration: Declaration): DeclarationRow {
   const row = declarationRow(declaration, log.now);
   if (log.state === logs.state) return row;
   const node = nodeOf(declaration.session) ?? "";

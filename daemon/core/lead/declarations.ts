@@ -115,8 +115,7 @@ function mismatchesIn({ role, team }: Declared, { name, team: saidTeam }: Client
   const [roleKinds, nameKinds] = [kindsIn(role), kindsIn(name ?? "")];
   const isOtherRole =
     roleKinds.size > 0 && nameKinds.size > 0 && [...roleKinds].every(kind => !nameKinds.has(kind));
-  const isOtherTeam =
-    saidTeam !== null && team.trim() !== "" && plainMismatches(team) !== plainMismatches(saidTeam);
+  const isOtherTeam = saidTeam !== null && team.trim() !== "" && normalized(team) !== normalized(saidTeam);
   return [
     ...(isOtherRole ? [`identity.role: declared ${role}, but the client calls this agent ${name}`] : []),
     ...(isOtherTeam ? [`identity.team: declared ${team}, but the client says its team is ${saidTeam}`] : []),
@@ -129,7 +128,7 @@ export function roleNamed(text: string): Role | null {
   return named.length === 1 ? (named[0] ?? null) : null;
 }
 
-function plainMismatches(text: string): string {
+function normalized(text: string): string {
   return text.trim().toLowerCase();
 }
 

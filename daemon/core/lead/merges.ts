@@ -524,7 +524,7 @@ export const mergesPart: NodePart<State> = {
     );
     const open = shared.filter(isOpen).slice(0, limits.mergesToldMax);
     const returned = shared.filter(one => one.state === "returned").slice(-limits.mergesToldMax);
-    const rows = [...returned, ...open].map(merge => rowOfElsewhere(state, merge));
+    const rows = [...returned, ...open].map(merge => mergeThereOf(state, merge));
     return rows.length === 0 ? null : rows;
   },
   take(state, node, value, step) {
@@ -572,7 +572,7 @@ function telling<T extends keyof MergeCommands>(handler: Handler<T, State>): Han
   };
 }
 
-function rowOfElsewhere(state: State, { id, project, branch, base, author, state: is, changedAt }: Merge) {
+function mergeThereOf(state: State, { id, project, branch, base, author, state: is, changedAt }: Merge) {
   const actor = author === null ? null : { session: author.id, agent: author.agent, incarnation: 0 };
   const isForeign = author !== null && nodeOf(author.id) !== null;
   return {

@@ -195,7 +195,7 @@ export class WorkFacts {
     const fresh = files.filter(file => !index.files.has(file));
     if (fresh.length === 0) return index;
     const args = [
-      ...at(place),
+      ...placeOptions(place),
       "--literal-pathspecs",
       "ls-files",
       "-s",
@@ -220,7 +220,7 @@ export class WorkFacts {
   /** Returns mode and content id of each file in the commit; none before the first commit. */
   async #commit(place: GitPlace, files: readonly string[], allowance: Allowance) {
     const args = [
-      ...at(place),
+      ...placeOptions(place),
       "--literal-pathspecs",
       "ls-tree",
       "-r",
@@ -263,7 +263,7 @@ export class WorkFacts {
     const untracked = [...states].filter(([, state]) => state.untracked).map(([file]) => file);
     if (untracked.length === 0) return states;
     const names = untracked.map(file => `./${file}\0`).join("");
-    const args = [...at(place), "check-ignore", "--no-index", "-z", "--stdin"];
+    const args = [...placeOptions(place), "check-ignore", "--no-index", "-z", "--stdin"];
     const { code, out, errorText } = await this.#git.run(args, place.worktree, allowance, names);
     if (code !== 0 && code !== 1) return unreachable(errorText);
     for (const name of out.split("\0")) {
@@ -281,7 +281,7 @@ export class WorkFacts {
 /** A folder of a worktree may have become a link since its files were written. */
 const inWorktree: Look = { maybeElsewhere: true };
 
-function at({ worktree, gitDir }: GitPlace): string[] {
+function placeOptions({ worktree, gitDir }: GitPlace): string[] {
   return [`--git-dir=${gitDir}`, `--work-tree=${worktree}`];
 }
 
@@ -345,7 +345,7 @@ export class ListFacts {
   async #commit(place: GitPlace, allowance: Allowance): Promise<string | null> {
     const args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
     const { code, out, errorText } = await this.#git.run(
-      [...atLists(place), ...args],
+      [...noReplaceOptions(place), ...args],
       place.worktree,
       allowance,
     );
@@ -406,7 +406,13 @@ export class ListFacts {
     allowance: Allowance,
     take: TakeOutput | null = null,
   ): Promise<GitAnswer> {
-    const answer = await this.#git.run([...atLists(place), ...args], place.worktree, allowance, "", take);
+    const answer = await this.#git.run(
+      [...noReplaceOptions(place), ...args],
+      place.worktree,
+      allowance,
+      "",
+      take,
+    );
     if (answer.code !== 0) throw unreadable(answer.errorText);
     return answer;
   }
@@ -424,7 +430,7 @@ function notUtf8(file: string): string {
 const unknownForm = "git writes its index in a form that Kite does not know";
 const changePattern = /:(\d{6}) \d{6} ([0-9a-f]+) [0-9a-f]+ (\w)\d*\0([^\0]*)\0/g;
 
-function atLists({ worktree, gitDir }: GitPlace): string[] {
+function noReplaceOptions({ worktree, gitDir }: GitPlace): string[] {
   // A ref of `git replace` puts other content in place of what an id names.
   return ["--no-replace-objects", `--git-dir=${gitDir}`, `--work-tree=${worktree}`];
 }
