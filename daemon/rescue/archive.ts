@@ -11,7 +11,7 @@ import type { DamageRow, VersionKind } from "../../protocol/schemas/rescue.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { pathOfWork } from "../core/work/dirty-files.ts";
 import { Slots } from "../facts/work-clock.ts";
-import { ContentStore, IndexFile } from "./store.ts";
+import { ContentStore, IndexFile } from "./contents.ts";
 import {
   type Author,
   type Draft,

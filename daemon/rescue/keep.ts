@@ -15,7 +15,7 @@ import type { KeptFileFacts } from "../facts/git/kept-files.ts";
 import { type WholeFile, wholeFile } from "../facts/whole-file.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Archive } from "./archive.ts";
-import { hashOf } from "./store.ts";
+import { hashOf } from "./contents.ts";
 import { type Author, differenceOf, lineCounts, type Version } from "./versions.ts";
 
 // Which files and contents are never kept: what is secret by its name or by what stands in it. Pure.

@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } f
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { Archive } from "../../daemon/rescue/archive.ts";
-import { hashOf } from "../../daemon/rescue/store.ts";
+import { hashOf } from "../../daemon/rescue/contents.ts";
 import type { Version } from "../../daemon/rescue/versions.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Bounds } from "../../daemon/rescue/archive.ts";
 import { Archive, recordOf } from "../../daemon/rescue/archive.ts";
-import { hashOf, IndexFile } from "../../daemon/rescue/store.ts";
+import { hashOf, IndexFile } from "../../daemon/rescue/contents.ts";
 import type { Draft, Version } from "../../daemon/rescue/versions.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
