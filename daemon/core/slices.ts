@@ -1,6 +1,6 @@
 /**
- * The list of the slices of the core, of both halves: what each does at its commands, its timers and the base's points, and
- * which invariants its tables keep.
+ * The list of the slices of the core, of both halves. Each says what it does at its commands, its timers and the base's
+ * points, and which invariants its tables keep.
  */
 
 import { branchRules } from "./branches/rules.ts";

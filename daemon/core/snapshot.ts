@@ -100,8 +100,8 @@ export function writeState(state: State): string {
 }
 
 /**
- * The most items in a line, and about its longest length: a line is made in one turn of the event loop, and takes about
- * a millisecond. A single context value may have 256 KiB.
+ * The most items in a line, and about its longest length. Making a line takes one turn of the event loop, and about a
+ * millisecond. A single context value may have 256 KiB.
  */
 const itemsPerLine = 1_000;
 const lineChars = 65_536;

@@ -1,11 +1,11 @@
 /**
- * Files that branches of sessions of two nodes changed, and that are not the same in both: the same file, not a conflict, since
- * no machine has both contents.
+ * Files that branches of two nodes' sessions changed, and whose contents differ. The file is the same, but nobody knows
+ * whether the changes conflict: no machine has both contents.
  *
- * Invariants: both sides get a notice of such a file once, and lose it again if it is over before it reached them; a step gives
- * notice of at most `limits.sameFilesToldMax` files, has events of at most `limits.sameFilePairsMax` pairs of branches, one of
- * what began and one of what ended, and looks at no more than `limits.sameFilesLookedAtMax` files of others. Sessions of one node
- * have none: what they do is one repository's.
+ * Invariants: both sides get a notice of such a file once. They lose it again if the difference ends before the notice
+ * reaches them. A step gives notice of at most `limits.sameFilesToldMax` files, and looks at no more than
+ * `limits.sameFilesLookedAtMax` files of others. It has events of at most `limits.sameFilePairsMax` pairs of branches: one
+ * for the beginnings, one for the ends. Sessions of one node have no such files, since they share one repository.
  */
 
 import { limits } from "../../../protocol/limits.ts";

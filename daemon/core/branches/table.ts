@@ -1,9 +1,9 @@
 /**
- * The files that the sessions' branches changed against their base, as git's commits have them, and those with work of the
- * session that is not committed.
+ * The files that each session's branch changed against its base, as git's commits have them. Files with uncommitted work of
+ * the session are among them.
  *
- * Invariants: a session has at most one row, and is alive; the row is of the project and the branch that the session has; a file
- * is named by its path within the repository, once; a row has at most `limits.branchFilesMax` files.
+ * Invariants: a session has at most one row, and is alive. The row has the project and the branch of the session. It names
+ * each file once, by its path within the repository. A row has at most `limits.branchFilesMax` files.
  */
 import type { Limits } from "../../../protocol/limits.ts";
 import { Records, sets } from "../frame/records.ts";
@@ -12,7 +12,10 @@ import { valueList } from "../frame/saved-rows.ts";
 /** A file with the id of its content in git, or `uncommitted`; null: the branch removed it. */
 export type BranchFile = readonly [path: string, blob: string | null];
 
-/** In place of the id of a content: the session's work in the file is not committed, so no id tells whether another is the same. */
+/**
+ * Stands in place of a content's id: the session's work in the file is not committed. No id can tell whether another one's
+ * work is the same.
+ */
 export const uncommitted = "uncommitted";
 
 export interface BranchRow {

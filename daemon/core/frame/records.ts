@@ -1,6 +1,6 @@
 /**
- * Tables of rows with declared indexes. A table says once what the key of a row is and which indexes it has; putting and
- * dropping a row, and the check of the indexes, follow from that. No index is stored: rows read from a snapshot are put.
+ * Tables of rows with declared indexes. A table declares the key of a row and its indexes once. Putting a row, dropping it
+ * and checking the indexes follow from that. No index is stored: `put` rebuilds it for the rows that a snapshot has.
  *
  * Invariants: a row is a value, which `put` replaces; each row is in every index that it belongs to, and in no other. A row
  * that is replaced keeps its place in the table and in the indexes that it stays in; one that comes stands last.
@@ -22,9 +22,9 @@ import {
 
 // An index that finds path keys above or below another key. A key is `node:/absolute/path`, the root `node:`.
 //
-// Invariants: a search upwards finds only members added with `dir`; a search below a folder visits only the members
-// below it, lazily; the caller must not add or remove members while it iterates; while the order is postponed, the first
-// search below a folder makes it.
+// Invariants: a search upwards finds only members added with `dir`. A search below a folder visits only the members below
+// it, lazily. The caller must not add or remove members while it iterates. While the order is postponed, the first search
+// below a folder makes it.
 
 export class PathIndex {
   /** Members, each with how often it was added; or the caller's table. */
@@ -37,8 +37,8 @@ export class PathIndex {
   #sorted: SortedKeys | null = new SortedKeys();
 
   /**
-   * `members`: a table whose keys are the members; the caller adds each key that it puts there, once, and removes it when
-   * it takes it away. Without one the index keeps them, and counts how often each was added.
+   * `members`: a table whose keys are the members. The caller adds each key once, when it puts the row, and removes the key
+   * with the row. Without a table the index keeps its members, and counts how often each was added.
    */
   constructor(members: ReadonlyMap<string, unknown> | null = null) {
     const counts = new Map<string, number>();

@@ -7,9 +7,9 @@ import type { Limits } from "../../../protocol/limits.ts";
 
 // Lets a snapshot write the state piece by piece while later entries change it.
 //
-// Invariants: a row with readonly fields is changed through `writable` only, which first keeps the row as it was for
-// every snapshot under way; all other rows are replaced, never changed. So a snapshot that began after entry n writes
-// the state after entry n, whenever it reads a row.
+// Invariants: only `writable` changes a row with readonly fields. It first keeps the row as it was for every snapshot under
+// way. All other rows are replaced, never changed. So a snapshot that began after entry n writes the state after entry n,
+// whenever it reads a row.
 
 /** A row whose fields may be set. */
 export type Writable<Row> = {

@@ -1,8 +1,8 @@
 /**
  * What changed in a worktree since a check ran, and whose work that is. Pure.
  *
- * Invariant: a change counts as the work of others only if the state knows another writer of the file since the run, and
- * no writer of the agent's own lineage.
+ * Invariant: a change counts as the work of others only if the state knows another writer of the file since the run. If a
+ * writer of the agent's own lineage is among them, the change does not count.
  */
 
 import type { DirtyFile, Handler, Rules } from "../tables/base-state.ts";

@@ -1,14 +1,13 @@
 /**
  * What was said of each hypothesis, and what a debate lacks before it can close.
  *
- * Invariants: a debate closes with a hypothesis that is not conceded, whose challenges are all answered, and whose
- * rivals were each challenged or conceded; or a person forces it. No agent settles a debate with itself:
+ * Invariants: a debate closes with a hypothesis that is not conceded and whose challenges are all answered. Each rival was
+ * challenged or conceded. A person may force the debate to close without that. No agent settles a debate with itself:
  * - an answer counts if another actor made it than the one that made the challenge;
- * - an agent closes a debate in which another actor than itself, and another than the one that opened it, made a
- *   challenge; a person is another actor to everybody, also to other persons.
- * An agent that is alone in its project needs no other one, and the verdict says so (`alone.ts` says who is alone). So
- * there is always a way on: what is missing can be done by the agent itself, or by another one that is there, or a
- * person forces the debate to close. The entries for that always have room.
+ * - an agent closes a debate only if an actor other than itself made a challenge, and an actor other than its opener did. A
+ *   person counts as another actor to everybody, also to other persons. An agent that is alone in its project needs no other
+ *   actor, and the verdict says so (`alone.ts` says who is alone). So there is always a way on. The agent itself or another
+ *   one can do what is missing, or a person forces the debate to close. The entries for that always have room.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -144,8 +143,8 @@ function isChallengedByTwo(entries: readonly DebateEntry[]): boolean {
 // How debates are found and named in replies, refusals and events.
 
 /**
- * Returns the debate that a request names, or a refusal. A name is a whole id, or for a debate of `project` a prefix of the
- * id or its last part, which must be unambiguous there. Null: whole ids alone.
+ * Returns the debate that a request names, or a refusal. A name is a whole id. With `project` it may also be a prefix of an
+ * id, or the id's last part, if only one debate of the project has it. `project` null: whole ids alone.
  */
 export function findDebate(debates: Debates, name: string, project: string | null): Debate | Refusal {
   const exact = debates.all.get(name);
@@ -229,8 +228,8 @@ function announce(step: Step, debate: Debate, what: Change, by: ActorRow | null)
 
 // Who else is there to speak in a debate.
 //
-// Invariants: a lost session is not there; an agent that a session's main agent started, and waits for, is no other one
-// than the main agent, but a teammate is. An agent is alone if nobody else is there.
+// Invariants: a lost session is not there. An agent that a session's main agent started, and waits for, counts as the main
+// agent. A teammate counts as another actor. An agent is alone if nobody else is there.
 
 /** Returns the others in the project that could speak, at most as many as a refusal names; empty: the agent is alone. */
 function othersThere({ sessions, teammates }: State, project: string, { session, agent }: Actor): ActorRow[] {
@@ -305,8 +304,8 @@ function mayReplace(state: State, task: Task, next: string | undefined, by: Acto
 
 // Tells the participants of a debate by messages, in the name of the actor that changed it.
 //
-// Invariants: a participant gets at most one message of a debate that it has not read, and one when the debate closes;
-// no change fails because a message cannot be sent.
+// Invariants: a participant has at most one unread message of a debate, and gets one more when the debate closes. No change
+// fails because a message cannot be sent.
 
 interface Notice {
   readonly by: Actor | null;
@@ -364,9 +363,9 @@ function isUnread({ messages }: State, { row, told: messageId }: Participant): b
 
 // Opens debates.
 //
-// Invariants: a debate has at least two hypotheses, each by a name of its own; a session opens debates in its own
-// project; the participants were alive there. A project has at most `limits.debatesOpenMax` open debates. A closed debate
-// that makes room takes its verdict out of the context.
+// Invariants: a debate has at least two hypotheses, each with a name of its own. A session opens debates in its own project.
+// The participants were alive there. A project has at most `limits.debatesOpenMax` open debates. A closed debate that makes
+// room takes its verdict out of the context.
 
 const debateOpen: Handler<"debate_open", State> = (state, command, _meta, step) => {
   const { debates } = state;
@@ -447,10 +446,11 @@ function openingOf({ id, question, hypotheses }: Debate): string {
 
 // Makes entries in debates.
 //
-// Invariants: a closed debate takes no entry; an answer names a challenge, one of another actor unless its agent is
-// alone in the project; a conceded hypothesis gets no further entry; one hypothesis at least is never conceded. An agent
-// concedes a hypothesis that it introduced or supports, and that nobody else supports; a person concedes any. What it
-// cannot concede it can challenge. To support a hypothesis is to bring evidence for it, or to answer a challenge to it.
+// Invariants: a closed debate takes no entry. An answer names a challenge. The challenge is another actor's, unless the
+// agent is alone in the project. A conceded hypothesis gets no further entry, and one hypothesis is never conceded. An agent
+// concedes a hypothesis that it introduced or supports, and that nobody else supports. A person concedes any. An agent can
+// challenge what it cannot concede. An actor supports a hypothesis if it brings evidence for it, or answers a challenge to
+// it.
 
 const debateEnter: Handler<"debate_enter", State> = (state, command, _meta, step) => {
   const { by, entry, wallMs } = command;
@@ -568,8 +568,9 @@ function noticeOf({ id, entries }: Debate, { hypothesis, text, at }: DebateEntry
 
 // Closes debates.
 //
-// Invariants: a debate closes once, with a hypothesis that is not conceded; nothing is missing, or a person forces it,
-// or its agent is alone in the project and needs no other one; the verdict says which. The same step makes the verdict durable context of the project, or refuses to close.
+// Invariants: a debate closes once, with a hypothesis that is not conceded. Nothing is missing, a person forces it, or its
+// agent is alone in the project. The verdict says which of these it was. The same step makes the verdict durable context of
+// the project, or refuses to close.
 
 const debateClose: Handler<"debate_close", State> = (state, command, meta, step) => {
   const { by, because, wallMs } = command;

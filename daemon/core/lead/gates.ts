@@ -1,9 +1,8 @@
 /**
  * The table of gates: in which order they are asked, and when.
  *
- * Invariants: a gate is pure and knows no agent client; reading, and declaring itself, ask no gate; an agent that
- * supplies what the sentences of a gate ask for passes it; if a role that it was given forbids the step, an agent is
- * asked for nothing else.
+ * Invariants: a gate is pure and knows no agent client. Reading and declaring pass no gate. An agent that supplies what a
+ * gate's sentences ask for passes it. If the agent's given role forbids the step, the gate asks for nothing else.
  */
 
 import {

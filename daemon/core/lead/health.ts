@@ -1,9 +1,10 @@
 /**
  * The state that an agent is in, by its signs of life.
  *
- * Invariants: silence proves no death: only a process that is gone makes `dead`. An agent is `stalled` only after it was
- * `quiet` for long, with no tool of its at work, or after its turn failed; any sign of life ends both. What may be a healthy wait (a dialog, a lock, the
- * model's service, a tool that runs) is never an alarm. What the daemon cannot see raises none.
+ * Invariants: silence proves no death. Only a process that is gone makes an agent `dead`. An agent becomes `stalled` after
+ * its turn failed, or after it was `quiet` for long with no tool at work. Any sign of life ends both. What may be a healthy
+ * wait (a dialog, a lock, the model's service, a tool that runs) is never an alarm. What the daemon cannot see raises no
+ * alarm.
  */
 
 import { refuse } from "../../../protocol/codes.ts";
@@ -137,8 +138,8 @@ function calm(state: HealthState, since: number, lookAt: number | null): Health 
 // Invariant: who is told may act, and the other way round, but for the bound on those told.
 
 /**
- * Whether `lead` leads `other`: the main agent of a session leads its agents, a team's lead its teammates with sessions of
- * their own, an agent those that it spawned, a lead its whole project.
+ * Whether `lead` leads `other`. A session's main agent leads the session's agents, and every agent leads those that it
+ * spawned. A team's lead leads its teammates with sessions of their own. A lead leads its whole project.
  */
 export function leads(state: State, lead: Whose, other: Whose): boolean {
   if (noteKey(lead) === noteKey(other)) return isLead(state, lead);

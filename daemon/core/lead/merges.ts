@@ -1,8 +1,8 @@
 /**
  * Queues merges.
  *
- * Invariants: a branch is queued once for a base; all of a request are queued, or none; a merge keeps its place until it
- * ends, whoever runs it.
+ * Invariants: a branch is queued once for a base. A request queues all of its branches, or none. A merge keeps its place
+ * until it ends, whoever runs it.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -48,8 +48,8 @@ import { spawnAt } from "./tables/spawns.ts";
 // How merges are found and named in replies, refusals, events and messages.
 
 /**
- * Returns the merge that a request names, or a refusal. A name is a whole id, or for a merge of `project` a prefix of the id
- * or its last part, which must be unambiguous there. Null: whole ids alone.
+ * Returns the merge that a request names, or a refusal. A name is a whole id. With `project` it may also be a prefix of an
+ * id, or the id's last part, if only one merge of the project has it. `project` null: whole ids alone.
  */
 function findMerge(merges: Merges, name: string, project: string | null): Merge | Refusal {
   const exact = merges.all.get(name);
@@ -170,8 +170,8 @@ function newMerge(
 }
 
 /**
- * Returns the author of a branch: a live actor, a spawned agent whose session has ended, or who did one of the tasks before
- * it ended; null: none of them.
+ * Returns the author of a branch: a live actor, or a spawned agent whose session has ended. It may also be an actor that did
+ * one of the tasks and has ended. Null: nobody is.
  */
 function authorRow(
   state: State,
@@ -234,9 +234,9 @@ function noRoom(
 
 // Gives merges to the processes that run them, and takes them back.
 //
-// Invariants: one merge of a base runs at a time, the first of its queue; the right to run ends with the runner's
-// connection, and then the merge waits at its old place for the next runner that asks; no later run of a merge takes a
-// report of an earlier one.
+// Invariants: one merge of a base runs at a time, the first of its queue. The right to run ends with the runner's
+// connection. Then the merge waits at its old place for the next runner that asks. A later run of a merge takes no report of
+// an earlier run.
 
 const mergeTake: Handler<"merge_take", State> = (state, command, _meta, step) => {
   const { merges } = state;
@@ -298,12 +298,12 @@ function runnerOver(state: State, merge: Merge, step: Step): void {
   giveBack(state, merge, Math.max(merge.changedAt, state.t), null, step);
 }
 
-// Hands a merge that came back to its author: the tasks become pending, and a message says why. For an author that has
-// ended, the message goes to the agent that spawned it, else to a lead of the project; the merge keeps which message it is,
-// or that there was nobody to write to.
+// Hands a merge that came back to its author: the tasks become pending, and a message says why. If the author has ended, the
+// message goes to the agent that spawned it, else to a lead of the project. The merge keeps the message's id, or that nobody
+// was there to write to.
 //
-// Invariants: only tasks of the author change, and none that an active task builds on; no merge fails to come back
-// because a message cannot be sent. Tasks that machines share are in another log: the outbox tells that one.
+// Invariants: only tasks of the author change, and none that an active task builds on. A merge comes back even if no message
+// can be sent. Tasks that machines share are in the shared log, which hears of it from the outbox.
 
 /** The author's tasks that are pending again, and those that the log which machines share makes pending. */
 interface Returned {
@@ -416,8 +416,8 @@ function whoseText({ spawns }: State, author: ActorRow | null, reader: ActorRow)
 
 // Ends merges: what their runners report, and cancels.
 //
-// Invariants: only the runner of the present run reports; a merge that comes back makes its author's tasks pending in the
-// same step; one that others wait for takes them along if it is not merged; while the base moves, nobody cancels.
+// Invariants: only the runner of the present run reports. A merge that comes back makes its author's tasks pending in the
+// same step. If a merge is not merged, those that wait for it come back, too. While the base moves, nobody cancels.
 
 const mergeReport: Handler<"merge_report", State> = (state, command, _meta, step) => {
   const { merges } = state;
@@ -513,8 +513,9 @@ function rowOf(state: State, by: Actor | null): ActorRow | null {
 
 // Merges of other machines: a merge and its queue stay in the log of the repository's machine, and the others see a row.
 //
-// Invariants: a node tells of its merges in shared projects alone, of those that wait or run and of the last that came back, at
-// most `limits.mergesToldMax` of each; no path, reason or output is in a row; what a node told goes with it.
+// Invariants: a node publishes its merges in shared projects alone: those that wait or run, and the last ones that came
+// back. It publishes at most `limits.mergesToldMax` of each. No row has a path, a reason or output. What a node published
+// goes with the node.
 
 /** What the node says of its merges, under the name that `mergesChange` gives. */
 export const mergesPart: NodePart<State> = {
@@ -637,8 +638,8 @@ export const mergeRules: TimedRules<MergeCommands, MergeDues, State> = {
 // Merges that came back, and that nobody who has to know has read of. Pure questions to the state.
 
 /**
- * Returns who has to read that the merge came back and has not; null: nobody is there to read it, and no later merge of the
- * branch was queued; undefined: nobody has to.
+ * Returns who still has to read that the merge came back. Null: nobody is there to read it, and no later merge of the branch
+ * was queued. Undefined: nobody has to.
  */
 export function unreadBy({ messages, merges }: State, merge: Merge): ActorRow | null | undefined {
   const { notice, n, project, branch } = merge;

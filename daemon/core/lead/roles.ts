@@ -1,9 +1,9 @@
 /**
  * The role that an actor has now, and the leads of a project.
  *
- * Invariants: a given role counts before a declared one; one that a session's main agent was given counts for its other
- * agents, too, as far as they were given none; a declared word that names none of the table means the default role, and
- * none means that of a lead, which is given.
+ * Invariants: a given role counts before a declared one. The given role of a session's main agent counts for its other
+ * agents that have none. A declared word that the table does not have means the default role. No declared word makes a lead:
+ * that role is only given.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -125,8 +125,8 @@ function* declaredLeads(state: State, project: string, except: Whose | null): Ge
 }
 
 /**
- * Whether a lead is alive in the project that may stand in for a person's yes to `by`: one of another session, since an
- * agent says no yes to its own work. Under rules of level 1 any other agent.
+ * Whether a lead is alive in the project that may stand in for a person's yes to `by`. It is a lead of another session,
+ * since no agent approves its own work. Under rules of level 1 any other agent may.
  */
 function hasLead(state: State, project: string, by: Whose | null = null): boolean {
   const leads = leadsOf(state, project, by);
@@ -167,8 +167,8 @@ export function actorsWith(
 
 // Which tasks an actor takes by its role, and what the leads of a project have to do with red and critical ones.
 //
-// Invariants: a red task begins without a person's yes only while a lead is alive, and goes on if that lead ends, or if
-// the role of its claimer changes; only a lead of another session than the claimer's lowers a risk, up to red.
+// Invariants: a red task begins without a person's yes only while a lead is alive. It goes on if that lead ends, or if its
+// claimer's role changes. Only a lead of another session than the claimer's lowers a risk, and at most to red.
 
 /** The claims of tasks, as roles and leads bound them. */
 const claimPoints: Points<State> = {
@@ -270,8 +270,8 @@ function tellLeads(state: State, task: Task, by: Actor | null): void {
 
 // Roles that agents are given.
 //
-// Invariants: only a person gives and takes roles, but for what begins an agent; a role that a person gave is replaced
-// by a person only; a given role ends with its agent or its session.
+// Invariants: only a person gives and takes roles, except for the role that an agent begins with. Only a person replaces a
+// role that a person gave. A given role ends with its agent or its session.
 
 const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
   if (by !== null) {
@@ -357,8 +357,8 @@ export function* checkRoles({ sessions, roles }: State): Generator<string> {
 
 // Roles that a person gives to agents of another machine: the shared log keeps each until the agent's own node has given it.
 //
-// Invariants: the node's own log decides which role its agents have; it gives each such role once, and tells the shared log so
-// in the entry that gives it; of several the latest counts; one that waits ends with its agent.
+// Invariants: the node's own log decides which role its agents have. It gives each such role once, and the entry that gives
+// it publishes it to the shared log. Of several roles the latest counts. A role that waits ends with its agent.
 
 /** In the shared log: a person gives an agent of some machine a role. */
 const roleSend: Handler<"role_send", State> = (state, { by, whose, role }, { seq }, step) => {

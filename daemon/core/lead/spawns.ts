@@ -1,9 +1,9 @@
 /**
  * Records agents that are about to be started.
  *
- * Invariants: a project has at most `liveMax` agents that were spawned and have not ended when one more is recorded; no
- * agent is deeper than `depthMax`, unless it takes the place of another one; a new agent's name is that of no live session and no other agent of the project; its
- * task can be claimed, by its role too, and is for no other spawned agent.
+ * Invariants: when an agent is recorded, its project has at most `liveMax` spawned agents that have not ended. No agent is
+ * deeper than `depthMax`, unless it replaces another one. A new agent's name is that of no live session and of no other
+ * agent of the project. Its task can be claimed, also by its role, and no other spawned agent has it.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -89,9 +89,9 @@ function announceSpawn(step: Step, { id, name, project, state, session, parent }
 // Says how to go on with a spawned agent that stalled: it is resumed once, then another one takes its place, twice in a row.
 // Whether it stalled is the daemon's to see.
 //
-// Invariants: only the agent that spawned it, one that leads, or a person replaces or stops a spawned agent. At one time one
-// requester replaces it. An agent is resumed at most `limits.spawnResumesMax` times, whoever asks; at most
-// `limits.spawnReplacementsMax` agents in a row take a place, also if the records of those before were forgotten.
+// Invariants: a spawned agent is replaced or stopped by its spawner, by an agent that leads, or by a person. One requester
+// at a time replaces it. All requesters together resume an agent at most `limits.spawnResumesMax` times. A place has at most
+// `limits.spawnReplacementsMax` replacements in a row, also if earlier records were forgotten.
 
 const spawnReplace: Handler<"spawn_replace", State> = (state, command, _meta, step) => {
   const spawn = findSpawn(state, command.spawn);
@@ -339,12 +339,12 @@ function forAnother({ spawns }: State, task: string): Refusal | null {
 // Ties sessions to the spawned agents that they are.
 //
 // Invariants: the first session that names a record is its agent's, for ever; a child process that inherited the name is
-// not. A session that begins again brings its agent back from a final state; one that begins first when the agent was
-// stopped already is not the agent's, and whoever started its client ends it. The agent's session has the role that the
-// agent was spawned with, if its word names one, before it claims the agent's task; it does both in the step that
-// registers it, if the task can still be claimed. Who is stopping the agent meanwhile goes on with that, and who had its
-// client resume it ends it if a stop came first. One that its client brings back while whoever stopped it watches is to be
-// stopped, so it claims nothing.
+// not. A session that begins again brings its agent back from a final state. A session that begins first after the agent was
+// stopped is not the agent's: whoever started its client ends it. The agent's session gets the role that the agent was
+// spawned with, if its word names one, and then claims the agent's task. Both happen in the step that registers the session,
+// if the task can still be claimed. A requester that is stopping the agent meanwhile goes on. A requester that had the
+// client resumed ends the client if a stop came first. An agent whose client resumes it while its stopper still watches is
+// to be stopped, so it claims nothing.
 
 /** Begins a session, and registers the spawned agent that it is, under the agent's name. */
 const sessionBeginAsAgent: Handler<"session_begin", State> = (state, command, meta, step) => {
@@ -449,8 +449,8 @@ function claim(
 
 // Changes and forgets records of spawned agents.
 //
-// Invariants: a request makes no state final but `failed`, before the agent registered, and `stopped`, which also takes the
-// place of `failed`; it brings no agent back. Only records that have ended are forgotten.
+// Invariants: a request makes only two states final: `failed`, before the agent registered, and `stopped`, which also
+// replaces `failed`. It brings no agent back. Only records that have ended are forgotten.
 
 /** Whether it is a step of stopping an agent, which ends what it holds, and adds nothing to the record. */
 function isStop({ state, stopping, replacing, ...known }: SpawnUpdate): boolean {
@@ -587,9 +587,10 @@ function liveRefusal({ id, name, state: now }: Spawn): Refusal | null {
 
 // What becomes of a spawned agent when its session ends.
 //
-// Invariants: an agent whose task is done is `done`; one that was to be stopped is `stopped`; one whose session ended by
-// itself without a task is `done`, or whose process did if its client reports no ends; any other is `failed`, and the record says why.
-// Of a task in a log that machines share, this machine's daemon tells: also after the end, which it then corrects.
+// Invariants: an agent whose task is done is `done`. An agent that was to be stopped is `stopped`. An agent without a task
+// is `done` if its session ended by itself, or its process did and its client reports no ends. Any other agent is `failed`,
+// and the record says why. If machines share the task's log, this machine's daemon reports the end of the task. It may do so
+// after the agent's end, and then corrects the state.
 
 type End = Pick<Spawn, "result" | "reason"> & { readonly state: SpawnState };
 

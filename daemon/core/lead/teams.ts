@@ -1,9 +1,9 @@
 /**
  * Teammates: members of a team, as their client names them. A teammate is an agent within its lead's session, or a session
- * of its own (`agent` is null), which its lead's session keeps among its `members`.
+ * of its own (`agent` is null). The lead's session keeps the latter among its `members`.
  *
- * Invariants: a session keeps teammates only of the agents that it has, and of its main agent; a member that is not gone
- * is a live session that says the same of itself; a session keeps at most `limits.teamMembersMax` members.
+ * Invariants: a session keeps teammates only of the agents that it has, and of its main agent. A member that is not gone is
+ * a live session that says so of itself, too. A session keeps at most `limits.teamMembersMax` members.
  */
 
 import type { NativeTask, TaskChange } from "../../../hooks/seam/teams.ts";
@@ -377,7 +377,7 @@ function listed(ids: readonly string[]): string {
 }
 
 // A task on which another live agent works stays with that agent. The lead may give it to another member by its name, and
-// may end it: what waits for a task begins when the task is completed or deleted.
+// may end it. When a task is completed or deleted, what waits for it begins.
 
 export function foreignTask(facts: ChangeFacts): TeamFinding[] {
   const { change, caller, task } = facts;
@@ -436,8 +436,8 @@ export function beforeMove(tool: string, isInProcess: boolean): TeamFinding[] {
   return isInProcess ? [{ rule: "moved_worktree", tool }] : [];
 }
 
-// A letter goes to a member that can read it. Only a member that the client still lists is a trap: a letter to one that
-// ended in agreement resumes it, or the client itself refuses it.
+// A letter goes to a member that can read it. Only a member that the client still lists is a trap. A letter to a member that
+// ended in agreement resumes it, or the client itself refuses the letter.
 
 /** `listed`: the members that the client lists. */
 export function deadLetter(recipient: string, listed: ReadonlySet<string>, members: Members): TeamFinding[] {

@@ -1,9 +1,9 @@
 /**
  * Finds what blocks a request: other actors' locks and earlier attached waiters that overlap its files.
  *
- * Invariants: the queue is first come, first served, without barging; a detached waiter blocks no request; an actor
- * never waits for a file that it already has. Two commands of one actor block each other, unless one runs inside the
- * other; its other requests are blocked by none of them, and block none.
+ * Invariants: the queue is first come, first served, without barging. A detached waiter blocks no request. An actor never
+ * waits for a file that it already has. Two commands of one actor block each other, unless one runs inside the other. The
+ * actor's other requests block no command of its own, and no command blocks them.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -229,9 +229,9 @@ export function holdAt(locks: Locks, key: string): Hold {
 
 // Finds wait-for cycles: before a request closes one, and after a change has closed one.
 //
-// Invariants: a cycle consists of locks that do not yield and of queue positions; a turn lock without a write in flight
-// yields, so it is in no cycle. The search follows actors only, and starts only from new edges. An actor without
-// a row has no lock and no waiter, so no actor waits for it; but what runs a command waits for it.
+// Invariants: a cycle consists of locks that do not yield and of queue positions. A turn lock without a write in flight
+// yields, so it is in no cycle. The search follows actors only, and starts only from new edges. An actor without a row has
+// no lock and no waiter, so no actor waits for it. Only the runner of a command waits for that command.
 
 /** One step of a cycle: `actor` waits for `file` behind `other`, which waits for the next step's actor or is it. */
 export interface CycleStep {
@@ -267,8 +267,8 @@ export function cycleByReturning(locks: Locks, place: Waiter): CycleStep[] | nul
 }
 
 /**
- * Returns the cycle that a grant would close, or null. A grant closes one only if its holder waits for another lock:
- * an ancestor's lock passes the queue, and a turn lock made explicit no longer yields.
+ * Returns the cycle that a grant would close, or null. A grant closes a cycle only if its holder waits for another lock. Two
+ * grants can do that: an ancestor's lock that passes the queue, and a turn lock made explicit, which no longer yields.
  */
 export function cycleByGrant(
   locks: Locks,

@@ -1,9 +1,10 @@
 /**
  * Freezes: files that only the requester may edit for a while (the wire's `hold` and `resume`).
  *
- * Invariants: a freeze ends with its actor, by `resume`, or after its time (at most `limits.freezeMaxMs`); an actor
- * has at most `limits.freezesPerActorMax`, all actors together `limits.freezesMax`; nobody reads its message after its end; during a freeze no other actor of
- * its project gets or awaits a lock on its files. Earlier grants stay, since each later write asks again.
+ * Invariants: a freeze ends with its actor, by `resume`, or after its time (at most `limits.freezeMaxMs`). An actor has at
+ * most `limits.freezesPerActorMax`, all actors together `limits.freezesMax`. Nobody reads a freeze's message after its end.
+ * During a freeze no other actor of its project gets or awaits a lock on its files. Earlier grants stay, since each later
+ * write asks again.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";

@@ -1,10 +1,10 @@
 /**
  * Takes locks and grants queued requests.
  *
- * Invariants: a path has at most one holder, its subtree included; overlapping attached waiters are served in queue
- * order; several files are granted all or none, and a waiter holds nothing; a step grants the waiters that it
- * unblocks, and later steps grant those beyond `limits.grantsPerStepMax`; no deadlock outlasts a step;
- * every grant's token is greater than all before it.
+ * Invariants: a path, its subtree included, has at most one holder. Overlapping attached waiters are served in queue order.
+ * Several files are granted all or none, and a waiter holds nothing. A step grants the waiters that it unblocks; later steps
+ * grant those beyond `limits.grantsPerStepMax`. No deadlock outlasts a step. Every grant's token is greater than all before
+ * it.
  */
 
 import { limits } from "../../../protocol/limits.ts";

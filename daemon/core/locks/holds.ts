@@ -1,9 +1,9 @@
 /**
  * Locks and waiters with their indexes: the only file that adds, removes or changes them.
  *
- * Invariants: every index holds exactly the locks and waiters that belong to it; an actor's row exists exactly while
- * the actor holds, waits for or lends a lock; the wait-for graph agrees with locks and waiters; locks are in the order of
- * their places, which those of one request share.
+ * Invariants: every index holds exactly the locks and waiters that belong to it. An actor's row exists exactly while the
+ * actor holds, waits for or lends a lock. The wait-for graph agrees with locks and waiters. Locks are in the order of their
+ * places; the locks of one request share a place.
  */
 
 import {

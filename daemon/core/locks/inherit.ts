@@ -2,9 +2,9 @@
  * Passes locks from an ancestor to a descendant within one session, and returns explicit ones. A command borrows so from
  * its actor, and from the commands that it runs inside.
  *
- * Invariants: a path has one holder at any time; a lent explicit lock returns to its lender when the borrower
- * releases it or ends its turn; it does not return if the lender released it, the lender's bound connection closed,
- * or the lender had borrowed it and its own turn ended; a passed turn lock stays the borrower's.
+ * Invariants: a path has one holder at any time. A lent explicit lock returns to its lender when the borrower releases it or
+ * ends its turn. It does not return if the lender released it, or the lender's bound connection closed. Nor does it return
+ * if the lender had borrowed it and its own turn ended. A passed turn lock stays the borrower's.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -30,8 +30,8 @@ export function toldAgain(answers: Pick<GrantAnswers, "askedAgain">, origin: Ori
 }
 
 /**
- * Returns the origins without `lost`, whose answer was not delivered: null if none is left; the same object if `lost`
- * is not among them, or enough answers were sent.
+ * Returns the origins without `lost`, whose answer was not delivered. Null: none is left. The same object: `lost` is not
+ * among them, or enough answers were sent.
  */
 export function withoutAnswer<T extends GrantAnswers>(answers: T, lost: Origin): T | GrantAnswers | null {
   if (isSettled(answers)) return answers;

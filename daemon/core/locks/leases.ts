@@ -1,8 +1,8 @@
 /**
  * When turn locks end by themselves.
  *
- * Invariants: a turn lock without a write in flight yields to a waiter when untouched for its `yieldMs`, or at once
- * while its holder itself waits; a turn lock without waiters ends with its lease.
+ * Invariants: a turn lock without a write in flight yields to a waiter when untouched for its `yieldMs`. It yields at once
+ * while its holder itself waits. A turn lock without waiters ends with its lease.
  */
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
@@ -84,11 +84,11 @@ export function countFrom(state: BaseState, hold: Hold, unseen: UnseenFlights, s
     step.timers.push({ at, due: { what: "unseen_over", key: hold.key, first: hold.first.grant } });
 }
 
-// The lease of locks on resources. Nobody sees an agent use a database or a browser, so what it keeps for itself ends by
-// itself; a command that runs under its lock keeps it until the command's end.
+// The lease of locks on resources. Nobody sees an agent use a database or a browser, so an agent's own lock on one ends by
+// itself. A command that runs under its lock keeps the lock until the command's end.
 //
 // Invariants: a lock on a resource that is bound to no connection ends `limits.resourceLeaseMs` after its holder's latest
-// request for it, or after its return to its lender; its holder is told once, unless it locks the resource again before that.
+// request, or its return to its lender. Its holder gets one notice, unless it locks the resource again before that.
 
 /** Returns when the lock's lease is over (core time, ms); null: it has none. */
 export function resourceLeaseOverAt({ lexical, kind, bound, touched }: Hold): number | null {

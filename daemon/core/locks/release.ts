@@ -1,7 +1,7 @@
 /**
  * Releases locks and removes waiters: by their actor, by force, with a connection, at the end of a turn or session.
- * Invariants: a request that names a file its actor neither has nor waits for releases nothing; an actor also releases
- * what its commands have, but its own locks first.
+ * Invariants: a request that names a file its actor neither has nor waits for releases nothing. An actor releases its own
+ * locks first, then what its commands have.
  */
 
 import { refuse } from "../../../protocol/codes.ts";

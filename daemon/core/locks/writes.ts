@@ -5,8 +5,8 @@
  * does not yield, because no event announces when a person answers a permission dialog. `unseen.ts` has the rule for
  * writes that began before the daemon's present start.
  *
- * Invariants: a write in flight belongs to one lock at a time; if its lock ends first, `expiredWrites` keeps it until
- * its end is seen, or until `limits.expiredWritesMax` newer ones evict it.
+ * Invariants: a write in flight belongs to one lock at a time. If its lock ends first, `expiredWrites` keeps the write until
+ * its end is seen. `limits.expiredWritesMax` newer ones evict it before that.
  */
 
 import { type Actor, actorKey, sameActor, withoutCommand } from "../frame/actors.ts";
@@ -112,8 +112,8 @@ function flyingOf(state: BaseState, actor: Actor): Hold[] {
   return flying.sort().flatMap(key => state.locks.holds.get(key) ?? []);
 }
 
-// Writes in flight whose end the daemon may not hear. The present start did not see them begin, so their end may have come
-// while no daemon ran; or their client tells no end of theirs. They expire some time after the start, or after their
+// Writes in flight whose end the daemon may not hear. The present start of the daemon did not see them begin, so their end
+// may have come while no daemon ran. Or their client reports no ends. They expire some time after the start, or after their
 // grant, unless a person is asked about them.
 //
 // Invariants: only what an earlier start of the node saw begin expires, and what is untold; nothing of it stays in flight for
@@ -126,8 +126,8 @@ export function markUnseen(state: BaseState, node: string, step: Step): void {
 }
 
 /**
- * The actor's client shows of its unseen writes that a person is asked about them (`waits`), that nobody is any more
- * (`runs`), or that they have ended (`over`).
+ * The actor's client shows how its unseen writes are. `waits`: a person is asked about them. `runs`: nobody is asked any
+ * more. `over`: they have ended.
  */
 export const flightUnseen: Handler<"flight_unseen"> = (state, { actor, now }, _meta, step) => {
   step.reply = { ok: true };

@@ -1,12 +1,13 @@
 /**
  * Context: small shared JSON values, by project and key.
  *
- * Invariants: keys and values together stay within `limits.contextBytes` and `limits.contextKeysMax`, but for verdicts of
- * debates, whose bound is that of debates; only closing a debate sets a verdict, and only its end removes it; a key's version
- * only rises, even across deletion (a new key begins above every ended version); a value that is not durable ends
- * with a restart of its node's daemon; no reader sees an expired value, even before the log records its end. A durable
- * value without an end of its own goes when nobody used it for `limits.contextUnusedMs` and, since the log says that it
- * leaves, for `limits.contextLeavesMs`: so it is announced before it goes, even if no daemon ran meanwhile.
+ * Invariants: keys and values together stay within `limits.contextBytes` and `limits.contextKeysMax`. Verdicts of debates do
+ * not count, since debates have a bound. Only closing a debate sets a verdict, and only the debate's end removes it. A key's
+ * version only rises, even across deletion: a new key begins above every ended version. A value that is not durable ends
+ * with a restart of its node's daemon. No reader sees an expired value, even before the log records its end. A durable value
+ * without an end of its own leaves if nobody used it for `limits.contextUnusedMs`. The log announces that, and the value
+ * goes if nobody used it for another `limits.contextLeavesMs`. So a value is announced before it goes, even if no daemon ran
+ * meanwhile.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";

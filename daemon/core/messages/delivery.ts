@@ -1,8 +1,8 @@
 /**
  * Delivers an inbox's messages with answers to its actor's events, and acknowledges them.
  *
- * Invariants: a message is in one answer at a time; it becomes read with the actor's next event after a delivered
- * answer; an answer that was not delivered leaves its messages unread.
+ * Invariants: a message is in one answer at a time. It becomes read with the actor's next event after a delivered answer. An
+ * answer that was not delivered leaves its messages unread.
  */
 
 import { refuse } from "../../../protocol/codes.ts";

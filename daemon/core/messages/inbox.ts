@@ -2,8 +2,8 @@
  * Messages with their letters and indexes: the only file that adds or changes letters. `dropLetter` of `tables/messages.ts`
  * removes them.
  *
- * Invariants: an inbox is in the order of sending; a message in no inbox does not exist; finding the oldest unread or
- * read message of an inbox visits no other message.
+ * Invariants: an inbox is in the order of sending. A message in no inbox does not exist. Finding the oldest unread or read
+ * message of an inbox visits no other message.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -27,8 +27,9 @@ import {
 // Finds the recipients of a message. Invariant: every recipient is alive and in the sender's project.
 
 /**
- * Returns the recipient that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or
- * `Explore`); else by the beginning of a session's name or id. Refuses an ambiguous name with the list. `undone` says what did not happen.
+ * Returns the recipient that `to` names. An id counts before a name (a session's, an agent's `alice/Explore` or `Explore`).
+ * A name counts before the beginning of a session's name or id. The refusal of an ambiguous name lists the candidates.
+ * `undone` says what did not happen.
  */
 export function recipientOf(
   state: BaseState,
@@ -273,8 +274,8 @@ export function* lettersOf(messages: Messages, key: string): Generator<readonly 
 
 // Inboxes: their bounds, and their end with a session or an agent.
 //
-// Invariants: a letter's session is alive; an inbox has at most `limits.inboxMax` messages, in the order of sending;
-// a message in no inbox does not exist; a read message is never delivered again.
+// Invariants: a letter's session is alive. An inbox has at most `limits.inboxMax` messages, in the order of sending. A
+// message in no inbox does not exist. A read message is never delivered again.
 
 /** Whether the inbox can take one more message: it is not full, or has a read message to evict. */
 export function hasRoom(messages: Messages, key: string): boolean {

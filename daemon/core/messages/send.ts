@@ -1,8 +1,8 @@
 /**
  * Sends messages and broadcasts. Delivery is at least once, in the order of sending.
  *
- * Invariants: a message is in the inbox of every recipient its reply names; sender and recipient are of one project;
- * a session sends at most `limits.messageRateMax` within `limits.messageRateMs`; all texts together stay within
+ * Invariants: a message is in the inbox of every recipient its reply names. Sender and recipient are of one project. A
+ * session sends at most `limits.messageRateMax` within `limits.messageRateMs`. All texts together stay within
  * `limits.messagesBytes`.
  */
 

@@ -1,9 +1,9 @@
 /**
  * Which node may enter what into a shared log.
  *
- * Invariants: a node speaks for its own sessions alone, and only while it has a lease that this start of its daemon
- * renewed; a daemon that another one of its node replaced speaks no more; what belongs to the files of one machine is in no
- * shared log. This finds mistakes: who has the store's credentials can forge any entry.
+ * Invariants: a node speaks for its own sessions alone. It speaks only while it has a lease that this start of its daemon
+ * renewed. A daemon that another one of its node replaced speaks no more. No shared log has what belongs to the files of one
+ * machine. These checks find mistakes, no forgery: who has the store's credentials can forge any entry.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { BaseState } from "../tables/base-state.ts";

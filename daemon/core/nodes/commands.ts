@@ -101,8 +101,8 @@ export interface OutboxNumber {
 }
 
 /**
- * A command that the node's own log has for the shared one. The node repeats it until the shared log has delivered it; an
- * entry that does not come after the latest one changes nothing, and one that would leave out a row is refused.
+ * A command that the node's own log has for the shared one. The node repeats it until the shared log has delivered it. An
+ * entry that does not come after the latest one changes nothing. An entry that would leave out a row is refused.
  */
 export interface Relayed {
   readonly number: OutboxNumber;

@@ -1,8 +1,8 @@
 /**
  * The lease of each node: renewed, silent, given up.
  *
- * Invariants: the sessions of a node that was silent for `limits.nodeLostMs` are lost, and are found when it renews; they
- * end as any lost session does. One binding renews a node's lease at a time.
+ * Invariants: the sessions of a node that was silent for `limits.nodeLostMs` are lost, and end as any lost session does.
+ * They are found when the node renews its lease. One binding renews a node's lease at a time.
  */
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -22,8 +22,8 @@ import { hasLeftIn, leaveIn } from "./starts.ts";
 import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } from "./table.ts";
 
 /**
- * Renews the lease. The reply's `isNew`: the log may lack sessions of the node, or have them under its former machine's name;
- * the node tells of all of them anew. `relayed`: the latest row of its outbox that the log has.
+ * Renews the lease. The reply's `isNew`: the log may lack sessions of the node, or have them under its former machine's
+ * name. The node then publishes all of them anew. `relayed`: the latest row of its outbox that the log has.
  */
 export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => {
   const { leases, t } = state;
@@ -70,8 +70,8 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
 };
 
 /**
- * Ends the node's sessions, and agents and parts of actors in them, that its own log does not have: a power cut may have lost
- * their end there.
+ * Ends the node's sessions that its own log does not have, and such agents and parts of actors in them. A power cut may have
+ * lost their end there.
  */
 export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, command, { origin }, step) => {
   const live = new Set(command.sessions);

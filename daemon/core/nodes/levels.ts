@@ -1,8 +1,8 @@
 /**
  * The level of rules of a shared log, and the programs of its nodes.
  *
- * Invariants: the level only rises, and only to one that the program of each node of the last `limits.nodeLevelsMs` knows; a
- * node has a lease only while its program knows the log's level.
+ * Invariants: the level only rises. It rises only to one that the program of each node of the last `limits.nodeLevelsMs`
+ * knows. A node has a lease only while its program knows the log's level.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";

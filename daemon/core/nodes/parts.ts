@@ -6,8 +6,8 @@ import type { Session } from "../tables/sessions.ts";
 import type { NodeSessionsAre } from "./commands.ts";
 
 /**
- * The level of rules from which a shared log takes parts, and what outboxes say once: programs that know no later one would
- * void such an entry.
+ * The level of rules from which a shared log takes parts, and what outboxes say once. Programs that know only lower levels
+ * would void such an entry.
  */
 export const partsLevel = 3;
 

@@ -1,8 +1,9 @@
 /**
  * What a session is called in a log that several nodes share: `SESSION@NODE.EPOCH.N`.
  *
- * Invariant: the id stands for one incarnation. Its number is the one of the row by which the node's outbox told of it first,
- * so no later session, no later terminal, and none that begins after a power cut took entries of the node's log, has it.
+ * Invariant: the id stands for one incarnation. Its number is that of the row by which the node's outbox first published it.
+ * So no later session and no later terminal has the id. Nor has a session that begins after a power cut took entries of the
+ * node's log.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { OutboxNumber } from "./commands.ts";

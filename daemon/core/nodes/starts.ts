@@ -1,9 +1,9 @@
 /**
  * The latest start of each node of a shared log.
  *
- * Invariants: a start that left enters nothing more, so that what it sent before and comes late does not bring the node back;
- * the starts of nodes with a lease are remembered. Whoever orders the log never gives a node's epoch twice, so that a start
- * that was forgotten does no harm.
+ * Invariants: a start that left enters nothing more, so its late entries do not bring the node back. The log remembers the
+ * starts of nodes with a lease. Whoever orders the log never gives a node's epoch twice, so that a forgotten start does no
+ * harm.
  */
 
 import type { Origin } from "../frame/actors.ts";

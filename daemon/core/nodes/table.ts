@@ -1,8 +1,8 @@
 /**
  * The nodes of a shared log, each with its lease. The log of one daemon alone has none.
  *
- * Invariants: a log that a node has entered once is shared for ever, also while it has no node; a node is known from its first
- * `node_renew` to its `node_leave`; `relayed` only rises; at most `limits.nodesMax`.
+ * Invariants: a log that a node has entered once is shared for ever, also while it has no node. A node is known from its
+ * first `node_renew` to its `node_leave`. `relayed` only rises. There are at most `limits.nodesMax`.
  */
 import type { Limits } from "../../../protocol/limits.ts";
 import { Records, unique } from "../frame/records.ts";

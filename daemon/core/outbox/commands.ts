@@ -11,8 +11,9 @@ export interface SharingSet {
   /** Each shared project as it is called here, and in the shared log. */
   readonly projects: readonly (readonly [project: string, as: string])[];
   /**
-   * The number of the latest row that the shared log has of this node, as the reply to `node_renew` says. If this outbox never
-   * gave it, an older copy of the home was put back: numbers go on behind it, and all sessions have new ids there.
+   * The number of the latest row that the shared log has of this node, as the reply to `node_renew` says. If this outbox
+   * never gave that number, an older copy of the home was put back. Then numbers go on behind it, and all sessions have new
+   * ids there.
    */
   readonly relayed?: OutboxNumber;
   /** The level of rules of the shared log; absent: the one that was said before. */

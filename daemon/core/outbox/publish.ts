@@ -49,26 +49,26 @@ export function* relaysOf(
   }
 }
 
-/** Says how the session is now: each of its incarnations is one for the others. */
+/** Publishes a session's state to the other nodes. Each incarnation is published as a session. */
 export function publish(state: BaseState, session: Session): void {
   if (state.outbox.node === "") return;
   publishOf(state, session, false);
   keepShort(state);
 }
 
-/** Says that the session ended. It stands among the live ones still. */
+/** Publishes the end of a session, which is still among the live ones. */
 export function publishEnd(state: BaseState, session: string, cause: string): void {
   for (const published of publishedSessionsOf(state.outbox, session)) withdraw(state, published, cause);
   keepShort(state, session);
 }
 
-/** Says what an actor is now, if others have to know it. */
+/** Publishes the state of an actor's session, if the session is alive. */
 export function publishActor(state: BaseState, id: string): void {
   const session = state.sessions.live.get(id);
   if (session !== undefined) publish(state, session);
 }
 
-/** Says what a part of an actor is now: others have one of a session, whatever its terminals. */
+/** Publishes a part of an actor. The other nodes have one such part for a session, however many terminals it has. */
 export function publishPart(state: BaseState, session: string, agent: string | null, part: string): void {
   const id = firstIdOf(state, session);
   if (id === null || state.outbox.level < partsLevel) return;
@@ -76,7 +76,7 @@ export function publishPart(state: BaseState, session: string, agent: string | n
   keepShort(state);
 }
 
-/** Says what a part of this node is now, if that is not what was said last. `isAnew`: also if it is. */
+/** Publishes a part of this node if it differs from what was published last. `isAnew`: also if it does not differ. */
 export function publishNodePart(state: BaseState, part: string, isAnew = false): void {
   const { outbox } = state;
   if (outbox.node === "" || outbox.level < partsLevel) return;
@@ -89,7 +89,8 @@ export function publishNodePart(state: BaseState, part: string, isAnew = false):
 }
 
 /**
- * Says what happened, once; false: the shared log does not take such rows. Whoever can say how something is says that instead.
+ * Publishes an event once. False: the shared log does not take such rows. A caller that can publish a state does that
+ * instead.
  */
 export function publishOnce(state: BaseState, command: Relayable): boolean {
   const { outbox } = state;
@@ -102,12 +103,12 @@ export function publishOnce(state: BaseState, command: Relayable): boolean {
   return true;
 }
 
-/** Returns what happened, of which the shared log has not heard. */
+/** Returns the events that the shared log has not confirmed. */
 export function unsentEvents(outbox: Outbox): Relayable[] {
   return onceIn(outbox).flatMap(id => outbox.rows.get(id)?.command ?? []);
 }
 
-/** Returns the ids of the rows that say what happened, the oldest first. */
+/** Returns the ids of the rows that have events, the oldest first. */
 function onceIn({ once }: Outbox): string[] {
   return [...(once.get("once") ?? [])];
 }
@@ -122,7 +123,7 @@ export function sharedActorOf(state: BaseState, actor: Actor | null): Actor | nu
   return id === null ? null : { session: id, agent, incarnation: 0 };
 }
 
-/** Says that an agent within the session ended. */
+/** Publishes the end of an agent within the session. */
 export function publishAgentEnd(state: BaseState, session: string, agent: string, isStopped: boolean): void {
   const { outbox } = state;
   for (const { id } of publishedSessionsOf(outbox, session)) {
@@ -136,7 +137,7 @@ export function publishAgentEnd(state: BaseState, session: string, agent: string
   keepShort(state);
 }
 
-/** Says that what the session has goes on under the id `to`, which begins with this entry. */
+/** Publishes that the session goes on under the id `to`, which begins with this entry. */
 export function publishMove(state: BaseState, from: string, to: string): void {
   const { outbox } = state;
   const [first, ...others] = publishedSessionsOf(outbox, from);
@@ -162,9 +163,9 @@ export function publishMove(state: BaseState, from: string, to: string): void {
 }
 
 /**
- * Returns the ids under which the shared log may have the session that is published with this id. If it went on under this one in a row
- * that waits still, that row goes, with what waits of this id: the next move says both. Of many such moves the shared log has
- * heard of the oldest at most.
+ * Returns the ids under which the shared log may have this published session. A row that waits may say that the session went
+ * on under its present id. This drops that row and all others of the id, because the next move says both. Of many such moves
+ * the shared log has seen at most the oldest.
  */
 function idsBefore(outbox: Outbox, { id }: PublishedSession): string[] {
   const row = rowAt(outbox, moveKey(id));
@@ -185,8 +186,8 @@ function moveKey(id: string): string {
 }
 
 /**
- * Says anew how all sessions are, and that there are no others. A start does so: a power cut may have taken the latest
- * entries of the node's log, and the shared log has seen what they said. `ending`: the session that this entry ends.
+ * Publishes all sessions anew, and that there are no others. A start does so: a power cut may have taken the latest entries
+ * of the node's log after the shared log got their rows. `ending`: the session that this entry ends.
  */
 export function publishAll(state: BaseState, ending: string | null = null): void {
   const { outbox, sessions } = state;
@@ -212,7 +213,7 @@ export function publishAll(state: BaseState, ending: string | null = null): void
   outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });
 }
 
-/** `isAnew`: also what was said already. */
+/** `isAnew`: also what is published already. */
 function publishOf(state: BaseState, session: Session, isAnew: boolean): void {
   const { outbox } = state;
   const project = outbox.projects.get(session.project);
@@ -242,8 +243,8 @@ interface Incarnated {
 }
 
 /**
- * Says how an incarnation is, and returns its id. The order of the rows says which state of a session is the last, so the id
- * of one that ended may begin again.
+ * Publishes an incarnation and returns its id. The order of the rows tells the last state of a session, so the id of an
+ * ended one may begin again.
  */
 function publishOne(
   state: BaseState,
@@ -284,7 +285,7 @@ function sayBehind(state: BaseState, keys: Iterable<string> = []): void {
   }
 }
 
-/** Says all parts of the session's actors, under the id that it has in the shared log. */
+/** Publishes all parts of the session's actors, under the session's id in the shared log. */
 function sayParts(state: BaseState, session: string, id: string): void {
   if (state.outbox.level < partsLevel) return;
   for (const [part, rules] of partsOf(state))
@@ -330,7 +331,7 @@ function withdraw(state: BaseState, published: PublishedSession, cause: string):
   say(state, id, { type: "session_end", session: id, incarnation: null, cause: why });
 }
 
-/** Forgets what was said of an incarnation, and of the agents and parts within it. What waits of these says nothing any more. */
+/** Forgets what was published of an incarnation, and of the agents and parts within it. Their waiting rows go, too. */
 function forget(outbox: Outbox, published: PublishedSession): void {
   const { id } = published;
   publishedSessionRecords.drop(outbox, published);
@@ -343,7 +344,7 @@ function forget(outbox: Outbox, published: PublishedSession): void {
   );
 }
 
-/** Returns the agents that were told of in this incarnation. */
+/** Returns the agents that are published within this incarnation. */
 function agentsAt({ agents, agentsOf }: Outbox, id: string): string[] {
   return [...(agentsOf.get(id) ?? [])].flatMap(key => agents.get(key)?.agent ?? []);
 }
@@ -353,9 +354,9 @@ function publishedSessionsOf({ bySession, sessions }: Outbox, session: string): 
 }
 
 /**
- * Returns the next number. Its epoch rises from start to start also where an older copy of the home was put back, whose log
- * counts starts anew: the clock has gone on meanwhile by more milliseconds than there were starts. Where the clock was set
- * back, it rises by the count of starts, which a power cut does not take back.
+ * Returns the next number. Its epoch rises from start to start, also if an older copy of the home was put back, whose log
+ * counts starts anew. The clock has then gone on by more milliseconds than there were starts. If the clock was set back, the
+ * epoch rises by the count of starts, which a power cut does not take back.
  */
 function nextNumber({ outbox, nodes }: BaseState): OutboxNumber {
   // A node's own log has one node.
@@ -385,7 +386,7 @@ function rowAt({ rows, byKey }: Outbox, key: string): OutboxRow | undefined {
   return rows.get(byKey.get(key) ?? "");
 }
 
-/** Of too many rows those remain that say how the live sessions are. */
+/** If there are too many rows, keeps only those that publish the live sessions. */
 function keepShort(state: BaseState, ending: string | null = null): void {
   const { outbox } = state;
   const once = outbox.once.get("once")?.size ?? 0;
@@ -393,7 +394,7 @@ function keepShort(state: BaseState, ending: string | null = null): void {
   if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * least)) publishAll(state, ending);
 }
 
-/** Forgets all that was said, as if this node were new. */
+/** Forgets all that is published, as if this node were new. */
 export function forgetPublished({ outbox }: BaseState): void {
   outboxRecords.dropAll(outbox, outbox.rows.keys());
   publishedSessionRecords.dropAll(outbox, outbox.sessions.keys());

@@ -1,16 +1,16 @@
 /**
- * What a node's own log has for the log that it shares with others: a transactional outbox. The entry that changes a
- * session leaves here, in the same step, what the others have to know; the daemon relays it until the shared log has it.
+ * What a node's own log has for the log that it shares with others: a transactional outbox. The entry that changes a session
+ * leaves a row for the other nodes here, in the same step. The daemon relays the row until the shared log has it.
  *
- * Invariants: numbers rise; of a session's states only the latest waits; `sessions` has what the outbox last said of each live
- * incarnation in a shared project, and `agents` what it said of the agents there; `parts` names what it said in rows of their
- * own, for a session's first incarnation. There are at most `limits.outboxMax` rows, past which one that names all live
- * sessions stands for them; `limits.outboxOnceMax` of them say what happened, of which the oldest go.
+ * Invariants: numbers rise. Only the latest of a session's states waits. `sessions` has what the outbox last published of
+ * each live incarnation in a shared project, and `agents` of the agents there. `parts` names what it published in rows of
+ * their own, for a session's first incarnation. There are at most `limits.outboxMax` rows; past that, one row that names all
+ * live sessions stands for them. At most `limits.outboxOnceMax` rows have events, and the oldest go first.
  *
  * What the daemon does with the shared log's replies:
  * - `node_renew`: if `isNew`, or if `relayed` stands behind `last` (`isAfter` in `nodes/table.ts`), it enters `sharing_set`
  *   here with that `relayed`, and relays no row before. The latter means that an older copy of the home was put back, and
- *   the clock was set back, too: the shared log would take its numbers for repeats.
+ *   that the clock was set back, too. The shared log would take the outbox's numbers for repeats.
  * - `relayed`, with `ok` or a refusal of its command: it enters `outbox_sent` here with the row's number. On `outbox_gap` it
  *   sends all rows again, on `unknown_node` it renews the lease first; after `node_twice` it speaks no more.
  */
@@ -27,13 +27,13 @@ export interface OutboxRow {
   readonly key: string | null;
   readonly command: Relayable;
   /**
-   * It says what happened, not how something is: nothing says so anew. It keeps its number until the shared log has it, so that
-   * a repeat changes nothing there.
+   * The row has an event, not a state, so no later row says the same. It keeps its number until the shared log has it, so
+   * that a repeat changes nothing there.
    */
   readonly isOnce?: true;
 }
 
-/** What was last said of an incarnation. */
+/** What was last published of an incarnation. */
 export interface PublishedSession {
   /** Its id in the shared log. */
   readonly id: string;
@@ -50,7 +50,7 @@ export interface PublishedSession {
   readonly traits?: Traits;
 }
 
-/** What was last said of an agent within an incarnation. */
+/** What was last published of an agent within an incarnation. */
 export interface PublishedAgent {
   /** The incarnation's id in the shared log. */
   readonly id: string;
@@ -59,7 +59,7 @@ export interface PublishedAgent {
   readonly traits?: Traits;
 }
 
-/** A part of an actor that was told of: see `parts` in `tables/entries.ts`. */
+/** A part of an actor that is published: see `parts` in `tables/entries.ts`. */
 export interface PublishedPart {
   /** The id in the shared log of the session's first incarnation. */
   readonly id: string;
@@ -124,7 +124,7 @@ export interface Outbox extends OutboxTables {
   start: number;
   /** The names of the shared projects in the shared log, by their names here. */
   readonly projects: Map<string, string>;
-  /** What was said last of the node itself, by the names of the parts: see `nodeParts` in `tables/entries.ts`. */
+  /** What was last published of the node itself, by the names of the parts: see `nodeParts` in `tables/entries.ts`. */
   readonly nodeParts: Map<string, JsonValue>;
 }
 

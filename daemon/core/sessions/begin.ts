@@ -42,9 +42,9 @@ import { noRoom, whoMakesRoom } from "./room.ts";
 
 // The agents within a session, by the names that people and other agents use.
 //
-// Invariants: an agent has at most one name, unique among those of its session that have not ended; a session keeps at
-// most `limits.agentsPerSessionMax` agents, and the names of `limits.endedAgentsMax` that ended, since their work and
-// their trail are still shown.
+// Invariants: an agent has at most one name, unique among the session's agents that have not ended. A session keeps at most
+// `limits.agentsPerSessionMax` agents. It also keeps the names of `limits.endedAgentsMax` ended agents, because their work
+// and their trail are still shown.
 
 /** Whether an `agent_begin` with this name would change anything. */
 export function needsName({ agents }: Session, agent: string, name: string | null): boolean {
@@ -284,8 +284,8 @@ function enterProcess(
 }
 
 /**
- * Whether an event may come from before the end. One of a process that the daemon sees, and that was not the session's,
- * cannot: a person resumed the session there, and nobody heard of its start.
+ * Whether an event may come from before the end. An event of another process than the session's cannot, if the daemon sees
+ * that process. A person resumed the session in that process, and its start was not reported.
  */
 function mayBeLate({ anchors }: Ended, anchor: Anchor | null): boolean {
   if (anchors === null || anchor === null) return true;

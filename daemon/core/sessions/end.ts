@@ -1,8 +1,8 @@
 /**
  * Ends sessions, marks them lost, and suspends them.
  *
- * Invariants: the step that ends a session releases all locks and waiters of its actors; an ended id
- * stays ended for `limits.endedMs` unless a client registers it again, or another process goes on with it.
+ * Invariants: the step that ends a session releases all locks and waiters of its actors. An ended id stays ended for
+ * `limits.endedMs`. A client may register it again before that, or another process may go on with it.
  */
 
 import { refuse } from "../../../protocol/codes.ts";

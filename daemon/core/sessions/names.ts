@@ -1,8 +1,8 @@
 /**
  * What sessions are called.
  *
- * Invariants: every session has a name that is unique in its project; a name that a person gave is replaced by a person
- * alone, one of `register` not by a title; an ended session that begins again has its name again, if no other has it.
+ * Invariants: every session has a name that is unique in its project. Only a person replaces a name that a person gave. A
+ * title replaces no name from `register`. An ended session that begins again has its name again, if no other session has it.
  */
 
 import { refuse } from "../../../protocol/codes.ts";
@@ -83,8 +83,8 @@ export function keepName({ keptNames }: Sessions, { id, name, project, namedBy: 
 }
 
 /**
- * The branch or worktree with a word behind it if it says more than the project does, else a pair of words; a client's short
- * id as it is. A branch alone would be one name for two things, and for each session that works there one after the other.
+ * Returns the branch or worktree with a word behind it, if it says more than the project does. Else returns a pair of words.
+ * A client's short id stays as it is. A branch alone would name two things, and each session that works there in turn.
  */
 function ownName(sessions: Sessions, session: Nameless, rules: number): string {
   const { id, project } = session;

@@ -1,12 +1,12 @@
 /**
- * Bounds the number of sessions. Any client can begin sessions, so idle ones end to make room: first those without a
- * process, and those of a process that has too many.
+ * Bounds the number of sessions. Any client can begin sessions, so idle ones end to make room. Sessions without a process
+ * end first, and those of a process that has too many.
  *
- * Invariants: a process has at most `limits.sessionsPerProcessMax` sessions; `idle` lists every session without a
- * process that has no lock, waiter, claim, unread message or freeze, in the order in which they became idle; at most
- * `limits.sessionsMax` sessions have no process, and at most `limits.sessionsAnchoredMax` exist. The cost does not
- * grow with the number of sessions: an entry marks the sessions it touched, and `settleRoom` checks only these.
- * In a log that nodes share, a node with no more than its share of the sessions keeps them, whatever others begin.
+ * Invariants: a process has at most `limits.sessionsPerProcessMax` sessions. At most `limits.sessionsMax` sessions have no
+ * process, and at most `limits.sessionsAnchoredMax` exist. `idle` lists every session without a process that has no lock,
+ * waiter, claim, unread message or freeze. It is in the order in which they became idle. The cost does not grow with the
+ * number of sessions: an entry marks the sessions it touched, and `settleRoom` checks only these. In a log that nodes share,
+ * a node with no more than its share of the sessions keeps them, whatever others begin.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -73,8 +73,8 @@ export function whoMakesRoom(state: BaseState, anchor: Anchor | null, node?: str
 }
 
 /**
- * Returns the longest idle session that makes room for one of the node. Of several nodes that share the log, one with less
- * than its share gets room from those with more; else a node's own sessions make it.
+ * Returns the longest idle session that makes room for one of the node. If several nodes share the log, a node with less
+ * than its share gets room from nodes with more. Else a node's own sessions make the room.
  */
 function idleFor(state: BaseState, node = ""): Session | undefined {
   const { live, idle, byNode } = state.sessions;
@@ -130,8 +130,8 @@ export function hasNothing(
 // The worktrees of which something is known.
 
 /**
- * Returns the worktrees in which a session works, in the order in which the oldest sessions of each began, then those
- * with uncommitted work; each with its project.
+ * Returns the worktrees in which a session works, each with its project. They are in the order in which the oldest session
+ * of each began. Worktrees with uncommitted work follow.
  */
 export function knownWorktrees({ sessions, writes }: BaseState): ReadonlyMap<string, string> {
   const oldestFirst = [...sessions.worktrees].sort(([, a], [, b]) =>

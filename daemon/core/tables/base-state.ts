@@ -339,7 +339,10 @@ export type TimerRules<W extends DueName, S extends BaseState = BaseState> = {
   readonly [K in W]: TimerRule<DueOf<K>, S>;
 };
 
-/** Makes the rule of a timer that is about one row of a table: how to find it, when it is due, and what is done then. */
+/**
+ * Makes the rule of a timer for one row of a table. The rule says how to find the row, when the timer is due, and what
+ * happens then.
+ */
 export function timer<D, S, R>(
   find: (state: S, due: D) => R | undefined,
   at: (row: R, state: S) => number | null,
@@ -393,9 +396,9 @@ export function joined<T extends object>(tables: readonly T[]): Joined<T> {
 
 // Replies kept for retries: the same requestId from the same sender gets the same reply and is applied once.
 //
-// Invariants: at most `limits.repliesMax` replies, together at most `limits.repliesChars` but for the latest, oldest
-// first; `replyChars` is their total; no retry gets a reply older than `limits.replyKeptMs`. A refusal that no client
-// can have read is not kept; a success stays, so that a retry does not repeat it.
+// Invariants: there are at most `limits.repliesMax` replies, the oldest first. Without the latest they have at most
+// `limits.repliesChars`; `replyChars` is the total. No retry gets a reply older than `limits.replyKeptMs`. A refusal that no
+// client can have read is not kept; a success stays, so that a retry does not repeat it.
 
 /** Forgets an undelivered refusal, so that a retry runs. A success stays, because it changed the state. */
 export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept: own }, { origin }, step) => {

@@ -1,9 +1,9 @@
 /**
  * Declarations with their indexes: the only file that adds or removes one.
  *
- * Invariants: an agent has at most one declaration that holds, and its session is alive; a declaration names a file
- * once and a question once; `limits.declarationsMax` ends the one that was changed longest ago, and
- * `limits.declarationsEndedMax` forgets the one that ended longest ago.
+ * Invariants: an agent has at most one declaration that holds, and its session is alive. A declaration names a file once and
+ * a question once. `limits.declarationsMax` ends the declaration that was changed longest ago. `limits.declarationsEndedMax`
+ * forgets the one that ended longest ago.
  */
 
 import type { Limits } from "../../../protocol/limits.ts";

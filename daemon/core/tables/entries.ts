@@ -262,9 +262,9 @@ export interface Durability {
    */
   readonly durable: boolean | "asked";
   /**
-   * Whether the journal accepts the command on a full disk: it frees space, ends a lock or wait that blocks others, or
-   * belongs to the daemon's start.
-   * These commands are short, so the reserved space lasts for thousands of them. A function decides for each command.
+   * Whether the journal accepts the command on a full disk. Such a command frees space, ends a lock or wait that blocks
+   * others, or belongs to the daemon's start. These commands are short, so the reserved space lasts for thousands of them. A
+   * function decides for each command.
    */
   readonly frees: boolean | ((command: never) => boolean);
 }

@@ -1,8 +1,8 @@
 /**
  * The index of locks and waiters by actor; derived from both. A command of an actor has a row of its own.
  *
- * Invariant: an actor's row exists exactly while the actor holds, waits for or lends a lock; a session counts the held
- * keys and the waited files of all its rows, and those rows that are of commands.
+ * Invariants: an actor's row exists exactly while the actor holds, waits for or lends a lock. A session counts the held keys
+ * and the waited files of all its rows, and its rows of commands.
  */
 
 import {

@@ -1,10 +1,10 @@
 /**
  * Notices that an agent gets with the answer to its next waiting event, since an agent behind hooks has no connection.
  *
- * Invariants: a notice's session is alive; notice numbers are unique and rise; an agent keeps its latest
- * `limits.fileNotesMax` notices, no two alike; `limits.notedActorsMax` evicts the agent whose notices are oldest; a
- * notice stays until an answer with it is delivered, or until it is over before that. An actor whose file another one
- * wrote after it gets one notice of that until it writes the file itself; `limits.conflictsToldMax` evicts the oldest.
+ * Invariants: a notice's session is alive. Notice numbers are unique and rise. An agent keeps its latest
+ * `limits.fileNotesMax` notices, no two alike. `limits.notedActorsMax` evicts the agent whose notices are oldest. A notice
+ * stays until an answer with it is delivered, or until its matter is over before that. An actor gets one notice if another
+ * one wrote its file after it, until it writes the file itself. `limits.conflictsToldMax` evicts the oldest of these.
  */
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";

@@ -1,8 +1,8 @@
 /**
  * Live sessions with their indexes: the only file that adds, removes, renames or suspends them, or names their agents.
  *
- * Invariants: names are unique in a project; a lookup by name, agent, prefix of an id, process or project visits
- * only the sessions that it returns.
+ * Invariants: names are unique in a project. A lookup by name, agent, prefix of an id, process or project visits only the
+ * sessions that it returns.
  */
 
 import type { Actor, Anchor, Retry } from "../frame/actors.ts";
@@ -19,8 +19,8 @@ import type { Identified, Preimages, Rows } from "../frame/saved-rows.ts";
 // Names of sessions, and who chose them.
 
 /**
- * Who chose a name: a person; the client by `register`; the client by the title that it shows, which may change; Kite, if
- * nobody said one.
+ * Who chose a name: a person, the client by `register`, or the client by the title that it shows, which may change. Kite
+ * chooses if nobody else did.
  */
 export type NameSource = "person" | "client" | "title" | "kite";
 

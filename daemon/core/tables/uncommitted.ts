@@ -247,8 +247,8 @@ export interface WriteCommands {
 
 // Who made the entries of the projects' stash lists, as far as Kite saw it. The worktrees of a project share one list.
 //
-// Invariants: an entry has one maker, the first that was noted; the latest noted entry is last; at most
-// `limits.stashEntriesMax`, of which the oldest is dropped first.
+// Invariants: an entry has one maker, the first that was noted. The latest noted entry is last. There are at most
+// `limits.stashEntriesMax`, and the oldest is dropped first.
 
 /** An entry of a stash list, with its maker. */
 export interface StashEntry {

@@ -1,11 +1,11 @@
 /**
- * The wait-for graph between actors: derived from locks and attached waiters. A search for a cycle follows actors,
- * never the many requests of one actor. An actor also waits for each command of it that waits, and a command for those
- * that run inside it; no edge stands for these waits.
+ * The wait-for graph between actors: derived from locks and attached waiters. A search for a cycle follows actors, never the
+ * many requests of one actor. An actor also waits for each of its commands that waits. A command waits for the commands that
+ * run inside it. No edge stands for these waits.
  *
- * Invariants: an attached waiter counts its blockers and is free exactly while the count is zero; an edge exists
- * exactly while a waiter of `from` needs `to` to act first, and names these waiters; every cycle contains a `fresh`
- * edge, which was added since the last search: a command begins to wait with a new edge of its own.
+ * Invariants: an attached waiter counts its blockers and is free exactly while the count is zero. An edge exists exactly
+ * while a waiter of `from` needs `to` to act first, and names these waiters. Every cycle contains a `fresh` edge, which was
+ * added since the last search. Even a command begins to wait with a new edge of its own.
  */
 
 import { actorKey } from "../frame/actors.ts";

@@ -1,7 +1,7 @@
 /**
  * Claims of tasks by actors.
  *
- * Invariants: a task has at most one claimer, which is alive; it becomes active only when its dependencies are done, and
+ * Invariants: a task has at most one claimer, which is alive. It becomes active only when its dependencies are done, and
  * when its risk and the role of its claimer allow it.
  */
 

@@ -40,8 +40,8 @@ import {
 
 // The numbers of tasks: they count per project, so that people can say them. The last part of a new id is its number.
 //
-// Invariants: a project gives no number twice, also not that of a task that was removed; an id is unique among all
-// projects; at most `limits.numberedProjectsMax` projects without tasks keep their number.
+// Invariants: a project gives no number twice, not even that of a task that was removed. An id is unique among all projects.
+// At most `limits.numberedProjectsMax` projects without tasks keep their number.
 
 /** Returns an id for each of `count` new tasks of the project; `wallMs` is the time of the request. */
 function newIds(tasks: Tasks, project: string, count: number, wallMs: number): string[] {

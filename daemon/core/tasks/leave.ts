@@ -93,7 +93,7 @@ export function finish(
 // Gives tasks back whose work came back.
 //
 // Invariants: only tasks of the author change, and none that an active task builds on. In a log that machines share, the
-// author is a session of the node that says so, whatever became of it since, or one that its shared id names.
+// author is a session of the node that says so, also if it has ended. It may also be one that its shared id names.
 
 /** Returns those of the tasks that would be given back; `node`: whose session the author is, if it has no shared id. */
 export function returnable(
@@ -147,8 +147,8 @@ export const taskReturn: Handler<"task_return"> = (state, command, { origin }, s
 
 // Who may end an agent's work on a task: finish it, or give it back.
 //
-// Invariant: of an active task that an agent of a live session claimed, the claim is ended by that session, by an agent
-// that answers for the claimer, or by a person; not by another agent.
+// Invariant: no other agent ends an active task's claim by an agent of a live session. That session ends it, an agent that
+// answers for the claimer, or a person.
 
 /** Returns why `by` may not end the work on the task, or null. A person (`by` null) may; what nobody claimed, anybody. */
 export function mayEnd(state: BaseState, task: Task, by: Actor | null): Refusal | null {

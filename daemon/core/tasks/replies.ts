@@ -28,9 +28,9 @@ import {
 
 // The risk of a task: when it may run, and who may change it.
 //
-// Invariants: of the red and critical tasks of a project at most one is active; a critical task runs only with a person's
-// yes, a red one also with what stands in for that as it begins; a yes is for one run. Any actor raises a risk; a person
-// lowers it, or up to red whom a point lets.
+// Invariants: at most one of the red and critical tasks of a project is active. A critical task runs only with a person's
+// yes. A red task begins with a person's yes, or with what stands in for it. A yes is for one run. Any actor raises a risk.
+// A person lowers it; another actor lowers it at most to red, and only if a point lets it.
 
 type Rated = Pick<Task, "id" | "project" | "risk" | "approved" | "state">;
 
@@ -144,8 +144,8 @@ export function leftReady(
 type Named = Pick<BaseState, "rules" | "tasks">;
 
 /**
- * Returns the task that a request names, or a refusal. A name is a whole id, or for a task of `project` its number behind
- * `#`, a prefix of the id or its last part, which must be unambiguous there. Null: whole ids alone.
+ * Returns the task that a request names, or a refusal. A name is a whole id. With `project` it may also be a task's number
+ * behind `#`, a prefix of an id, or the id's last part. Only one task may have it. `project` null: whole ids alone.
  */
 export function findTask(state: Named, name: string, project: string | null): Task | Refusal {
   const { tasks } = state;
@@ -165,8 +165,8 @@ export function findTask(state: Named, name: string, project: string | null): Ta
 }
 
 /**
- * Returns the ids of the tasks that `findTask` finds for these names, each once; `names` of other tasks take precedence
- * over numbers and parts of ids.
+ * Returns the ids of the tasks that `findTask` finds for these names, each once. `names` of other tasks take precedence over
+ * numbers and parts of ids.
  */
 export function findAll(
   state: Named,

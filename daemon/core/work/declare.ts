@@ -1,9 +1,9 @@
 /**
  * What agents declare, part by part.
  *
- * Invariants: a refused declaration changes nothing; an uncertainty is resolved with evidence only; a file is in the code
- * view once, a question among the uncertainties once; a question stays open until it is resolved, also in a declaration
- * that begins anew.
+ * Invariants: a refused declaration changes nothing. An uncertainty is resolved with evidence only. A file is in the code
+ * view once, a question among the uncertainties once. A question stays open until it is resolved, also in a declaration that
+ * begins anew.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";

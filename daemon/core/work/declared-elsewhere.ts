@@ -1,8 +1,9 @@
 /**
  * Declarations of one node as the others know them.
  *
- * Invariants: a file is named by its path within its worktree, and one outside of any is left out; a declaration is no longer
- * than `limits.sharedDeclarationChars`, whatever was declared; what the shared log does not understand is no declaration.
+ * Invariants: a file is named by its path within its worktree, and one outside of any is left out. A declaration is no
+ * longer than `limits.sharedDeclarationChars`, whatever was declared. What the shared log does not understand is no
+ * declaration.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -48,8 +49,8 @@ export const declarationPart: Part<BaseState> = {
 };
 
 /**
- * Returns where agents of other nodes declared the same files as an agent of this node's own log, which the shared log knows
- * by the id `as`.
+ * Returns where agents of other nodes declared the same files as this agent of this node's own log. `as`: its session's id
+ * in the shared log.
  */
 export function overlapsElsewhere(
   shared: BaseState,

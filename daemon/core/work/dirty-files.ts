@@ -1,10 +1,10 @@
 /**
  * Dirty files and their writers, from the write that the daemon saw until git reports the file clean.
  *
- * Invariants: a file has 1 to `limits.writersPerFileMax` writers, each actor once, the latest last; files are in the
- * order of their latest writes, and `limits.writesMax` evicts the oldest; git's report settles no write made after it.
- * At most `limits.settledWorkMax` settled files keep their writers, and none of them is dirty: undoing a stash or a
- * commit makes the file theirs again.
+ * Invariants: a file has 1 to `limits.writersPerFileMax` writers, each actor once, the latest last. Files are in the order
+ * of their latest writes, and `limits.writesMax` evicts the oldest. Git's report settles no write made after it. At most
+ * `limits.settledWorkMax` settled files keep their writers, and none of them is dirty: undoing a stash or a commit makes the
+ * file theirs again.
  */
 
 import type { MergeSideRow } from "../../../protocol/work.ts";
@@ -36,8 +36,8 @@ import { touchDeclared } from "./declared-ends.ts";
 
 // Merge risks: one path of a repository has uncommitted work in two worktrees, so a merge conflict is likely.
 //
-// Invariants: a pair of worktrees has at most one risk per file, and each side gets its notice once; the sides are
-// sorted by worktree; the writer of each side is alive; `limits.mergeRisksMax` evicts the oldest.
+// Invariants: a pair of worktrees has at most one risk per file, and each side gets its notice once. The sides are sorted by
+// worktree, and the writer of each side is alive. `limits.mergeRisksMax` evicts the oldest.
 
 /** Tells the actor that wrote these files, and actors with work in the same files of another worktree, of the risk. */
 export function noteRisks(state: BaseState, actor: Actor, files: readonly Written[], step: Step): void {

@@ -1,9 +1,9 @@
 /**
  * Files that two agents declared.
  *
- * Invariants: both sides of a new overlap get a notice of it, and lose it again if the overlap is over before it reached
- * them; agents that work for each other do not overlap; a step reports at most `limits.overlapsMax` of them, and looks at
- * no more than `limits.overlapsLookedAtMax` declared files. Of more than these, a notice of an overlap that is over may stay.
+ * Invariants: both sides of a new overlap get a notice of it. They lose it again if the overlap is over before it reached
+ * them. Agents that work for each other do not overlap. A step reports at most `limits.overlapsMax` overlaps, and looks at
+ * no more than `limits.overlapsLookedAtMax` declared files. If there are more, a notice of an overlap that is over may stay.
  * In a shared log only agents of different nodes overlap: those of one node do so in its own log.
  */
 
@@ -62,7 +62,7 @@ export function tellOverlaps(
 }
 
 /**
- * Takes back the notices of overlaps that are over: the agent struck these files off, or its declaration ended, or counts
+ * Takes back the notices of overlaps that are over. The agent struck these files off, its declaration ended, or it counts
  * for another project or name. `left` is what it still declares beside them.
  */
 export function takeBackOverlaps(

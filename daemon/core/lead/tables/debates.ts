@@ -1,8 +1,8 @@
 /**
  * The debates and their indexes: the only file that adds, removes or changes them.
  *
- * Invariants: a debate is a value, which a change replaces; every debate is in every index it belongs to; there are at
- * most `limits.debatesMax`, and `limits.debatesPerProjectMax` of a project, of which the oldest closed ones make room.
+ * Invariants: a debate is a value, which a change replaces. Every debate is in every index it belongs to. There are at most
+ * `limits.debatesMax`, and `limits.debatesPerProjectMax` of a project: the oldest closed ones make room.
  */
 
 import type { DebateEntryKind } from "../../../../protocol/lead/debate.ts";

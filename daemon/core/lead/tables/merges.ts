@@ -1,9 +1,9 @@
 /**
  * The merges and their indexes: the only file that adds, removes or changes them.
  *
- * Invariants: a merge is a value, which a change replaces; it moves between states as `moves` says; one merge of a base
- * runs at a time; one that ended has no runner; a merge waits only for merges with smaller numbers, so no cycle can
- * arise; there are at most `limits.mergesMax`, of which the oldest that ended make room.
+ * Invariants: a merge is a value, which a change replaces. It moves between states as `moves` says. One merge of a base runs
+ * at a time, and one that ended has no runner. A merge waits only for merges with smaller numbers, so no cycle can arise.
+ * There are at most `limits.mergesMax`: the oldest that ended make room.
  */
 
 import type { MergeReason, MergeRow, MergeState, MergeThere } from "../../../../protocol/lead/merge.ts";

@@ -1,9 +1,8 @@
 /**
  * The records of spawned agents and their indexes: the only file that adds, removes or changes them.
  *
- * Invariants: a record is a value, which a change replaces; a session belongs to at most one record; of the records that
- * have not ended a project has each name once, and each task belongs to one; there are at most `limits.spawnsMax`, of
- * which the oldest ended ones make room.
+ * Invariants: a record is a value, which a change replaces. A session belongs to at most one record. Records that have not
+ * ended share no name within a project, and no task. There are at most `limits.spawnsMax`: the oldest ended ones make room.
  */
 
 import type { SpawnBackend, SpawnRow, SpawnState } from "../../../../protocol/lead/spawn.ts";
@@ -174,8 +173,8 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
   /** Until when only who asked first may replace it (core time, ms); null: it did not stall, came back, or was replaced. */
   readonly replaceUntil: number | null;
   /**
-   * Until when a session that begins is one that its client resumed for a replacement that a stop ended since (core time,
-   * ms): it is to be stopped. Null: no such client runs.
+   * Until this core time (ms) a session that begins belongs to a client that a replacement resumed, and that a later stop
+   * has to end. Null: no such client runs.
    */
   readonly revokedUntil: number | null;
   /**
