@@ -35,8 +35,8 @@ export function systemClock(): Clock {
 }
 
 /**
- * Returns the clock as it counts from now on, 0 first. An engine goes on from the latest time in its log (`CoreClock`), so over
- * a log whose time is the store's it goes by that, also where this machine's clock is ahead of it.
+ * Returns the clock as it counts from now on, 0 first. An engine goes on from the latest time in its log (`CoreClock`). If
+ * the log's time is the store's, the engine goes by that, also when this machine's clock is ahead of it.
  */
 export function clockFromZero(clock: Clock): Clock {
   const begun = clock.now();
@@ -123,8 +123,8 @@ export class Deadlines {
   }
 
   /**
-   * Checks `count` timers and drops those that are over. The next call continues after them, so every timer is checked
-   * in time: a count of twice the timers checks all, because one that takes a dropped one's place may be checked twice.
+   * Checks `count` timers and drops those that are over. The next call continues after them, so every timer is checked in
+   * time. A count of twice the timers checks all, because a timer that takes a dropped one's place may be checked twice.
    */
   sweep(count: number, isOver: (due: Due) => boolean): void {
     for (let left = Math.min(count, 2 * this.#heap.length); left > 0; left -= 1) {
@@ -208,8 +208,8 @@ interface AgendaOptions {
  * Proposes timers when they are due, with one system timer. A due timer is checked against the core first: one that is
  * over costs no entry, one that moved waits on.
  *
- * Most locks end long before their lease. So that a busy daemon does not keep the timers of all locks of the last ten
- * minutes, each new timer checks `limits.timersSwept` others: at most about a third of all are over.
+ * Most locks end long before their lease. A busy daemon must not keep the timers of all locks of the last ten minutes. So
+ * each new timer checks `limits.timersSwept` others, and at most about a third of all timers are over.
  */
 export class Agenda {
   readonly #options: AgendaOptions;

@@ -2,8 +2,8 @@
  * Proposes commands to the log, applies the entries that the log delivers, and sends answers and events once their
  * entry is durable enough.
  *
- * Invariants: the state changes only in `#deliver`, in the order of the log; no output leaves before its entry is
- * stored; an entry that throws is voided and the state rebuilt without it.
+ * Invariants: the state changes only in `#deliver`, in the order of the log. No output leaves before its entry is stored. An
+ * entry that throws is voided, and the state rebuilt without it.
  */
 
 import { limits } from "../../protocol/limits.ts";
@@ -56,8 +56,8 @@ export interface EngineOptions {
   /** The id of a store that has none yet. */
   readonly storeId: string;
   /**
-   * Sees every step once its answers may leave, with the epoch of its state; after the recovery, the late steps of the
-   * replay that the ring of events has room for, with `replayed` true.
+   * Sees every step once its answers may leave, with the epoch of its state. After the recovery it sees the late steps of
+   * the replay that the ring of events has room for, with `replayed` true.
    */
   readonly onStep: (entry: Entry, step: Step, epoch: number, replayed: boolean) => void;
   /** Writes a problem to the daemon's log. */

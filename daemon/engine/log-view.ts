@@ -44,7 +44,7 @@ export function mailLogs(logs: Logs, session: string): readonly LogView[] {
   return its === null || own === undefined || its.state === own.state ? logs.logs.slice(0, 1) : [own, its];
 }
 
-/** Returns what a session of this machine is called in a log: in a shared one, each of its terminals has an id of its own. */
+/** Returns the id of a session of this machine in a log. In a shared log, each of its terminals has an id of its own. */
 export function idsIn({ state }: Pick<Logs, "state">, log: LogView, session: string): string[] {
   const ordinals = state.sessions.live.get(session)?.incarnations.map(({ ordinal }) => ordinal) ?? [0];
   const ids = ordinals.map(incarnation => log.actor({ session, agent: null, incarnation }).session);

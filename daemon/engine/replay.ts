@@ -76,8 +76,8 @@ export type OnStep = (entry: Entry, step: Step, epoch: number) => void;
 
 /**
  * Replays the log behind a snapshot, entry by entry as it is read. An entry that the log voids later, or that throws, may
- * not count: it shows only when the log is being read, so the replay then has to begin again. Invariant: a pass that
- * need not begin again skipped every entry that is void.
+ * not count. That shows only while the log is being read, so the replay then has to begin again. Invariant: a pass that need
+ * not begin again skipped every entry that is void.
  */
 export class Replay {
   readonly #snapshot: Snapshot | null;
@@ -270,8 +270,8 @@ export class Snapshots {
   }
 
   /**
-   * Whether to take a snapshot before the journal closes: the state has entries after the last one, the disk has room for
-   * another, and to write it does not hold up the stop. The next start reads those entries otherwise.
+   * Whether to take a snapshot before the journal closes. The state has entries after the last one, the disk has room for
+   * another, and writing it does not hold up the stop. Without it, the next start reads those entries.
    */
   isDueAtStop({ seq }: State): boolean {
     const { bytes, full } = this.#journal.health;
@@ -286,8 +286,8 @@ export class Snapshots {
   }
 
   /**
-   * Stores a snapshot of the state as it is now. With `atOnce`, at a start and a stop, it does not pause for other work;
-   * without it, it resolves without one if it was given up.
+   * Stores a snapshot of the state as it is now. With `atOnce`, at a start and a stop, it does not pause for other work.
+   * Without it, a snapshot that was given up resolves, too.
    */
   async take(state: State, atOnce = false): Promise<void> {
     this.#saving = true;

@@ -10,8 +10,8 @@ import type { Snapshot } from "../journal/journal.ts";
 import type { Remains } from "../journal/remains.ts";
 import { checkRules, linesOf, rebuild, stateBefore } from "./replay.ts";
 
-// Finds which numbers things had behind a gap of the log: an id is made of the time of its request and a number that counts
-// on, and later entries name things by their ids.
+// Finds which numbers things had behind a gap of the log. An id is made of its request's time and a number that counts on,
+// and later entries name things by their ids.
 
 /** The numbers in ids, by kind of id and the time in it. */
 type NamedNumbers = ReadonlyMap<string, ReadonlySet<number>>;
@@ -82,8 +82,8 @@ const idPattern = new RegExp(`"(${numberedKinds.join("|")})-([0-9a-z]{1,10})-([0
 const throwsMax = 3;
 
 /**
- * Applies the entries that are left, in order. Behind a gap a handler may find a state that the shell never asks it
- * about, and throw: the replay then begins again without that entry.
+ * Applies the entries that are left, in order. Behind a gap a handler may meet a state that the shell never asks it about,
+ * and throw. The replay then begins again without that entry.
  */
 class GapReplay {
   readonly #snapshot: Snapshot | null;
@@ -161,8 +161,8 @@ export interface Salvage {
   /** At least so many entries were stored and are lost. */
   readonly lostEntries: number;
   /**
-   * Types of entries behind the first lost one that can be read and change nothing, with their numbers: most of them
-   * build on what is lost.
+   * Types of readable entries behind the first lost one that change nothing, with their numbers. Most of them build on what
+   * is lost.
    */
   readonly readable: ReadonlyMap<string, number>;
   /** Whether the state comes from a damaged snapshot: single lists of it may be incomplete. */
@@ -171,9 +171,9 @@ export interface Salvage {
 
 /**
  * Returns the newest state that is whole (an intact snapshot, or none), with all entries behind it that can be read. An
- * entry behind a gap is applied as if nobody had proposed the lost ones; it changes nothing if it builds on them. Only if
- * no intact snapshot and no beginning of the log is left, the readable lines of a damaged snapshot count, as far as the
- * invariants hold. Throws `RulesUnknown`.
+ * entry behind a gap is applied as if nobody had proposed the lost ones. It changes nothing if it builds on them. The
+ * readable lines of a damaged snapshot count only if no intact snapshot and no beginning of the log is left. They count as
+ * far as the invariants hold. Throws `RulesUnknown`.
  */
 export function salvage(remains: Remains): Salvage {
   const [newest] = remains.snapshots;

@@ -33,8 +33,8 @@ class RealDirectories {
   }
 
   /**
-   * Returns the stat of what is at an absolute path, null if nothing is. Undefined if a part of the path is a link, or
-   * may not be looked at: then it may lead to another filesystem, or the pool reports why.
+   * Returns the stat of what is at an absolute path; null: nothing is there. Undefined: a part of the path is a link, or may
+   * not be looked at. Then the path may lead to another filesystem, or the pool reports why.
    */
   find(path: string): BigIntStats | null | undefined {
     for (let end = path.indexOf("/", 1); ; end = path.indexOf("/", end + 1)) {
@@ -118,11 +118,11 @@ const mountParents: ReadonlySet<string> = new Set(["/Volumes", "/Network", "/net
  * table, which is readable without touching any mount. Elsewhere it is the parent directory's device; children of
  * `/Volumes` and the like are devices of their own.
  *
- * A filesystem that may hang gets little work before it counts as hung. A local one gets more, and is read in this
- * thread, `limits.factsPerTurnMax` questions in one turn of the event loop: the answer is nearly always in memory, and a
- * trip through the thread pool costs twenty times as much. The others of that turn take the pool, so that long work lets
- * other requests in; if the pool gets no processor, they are asked in this thread after all. A path counts as local if
- * every mount point on the way to it is: a local disk mounted below a hung share hangs with it.
+ * A filesystem that may hang gets little work before it counts as hung. A local one gets more, and is read in this thread,
+ * with `limits.factsPerTurnMax` questions in one turn of the event loop. The answer is nearly always in memory, and a trip
+ * through the thread pool costs twenty times as much. The turn's other questions take the pool, so that long work lets other
+ * requests in. If the pool gets no processor, this thread answers them after all. A path counts as local if every mount
+ * point on the way to it is. A local disk mounted below a hung share hangs with it.
  */
 export class BudgetedFs {
   readonly clock: WorkClock;
@@ -230,9 +230,9 @@ export class BudgetedFs {
   }
 
   /**
-   * Returns the stats of the directories on the way to an absolute path without `.` and `..`, its own last, each as it
-   * is in this turn of the event loop. Null if only `look` can tell: one is a link or no directory, or may hang, or this
-   * turn has no questions left.
+   * Returns the stats of the directories on the way to an absolute path without `.` and `..`, its own last. Each stat is as
+   * in this turn of the event loop. Null: only `look` can tell. A directory is a link or none, it may hang, or this turn has
+   * no questions left.
    */
   directoriesNow(path: string): readonly BigIntStats[] | null {
     if (this.#directories === null || this.#refreshMounts() !== null) return null;
@@ -251,8 +251,8 @@ export class BudgetedFs {
   }
 
   /**
-   * Returns the stats of some files of one directory, null for those that do not exist. Of a directory that is no link
-   * and on a local filesystem they are read in this thread, in one turn of the event loop: the caller bounds `names`.
+   * Returns the stats of some files of one directory, null for those that do not exist. If the directory is no link and on a
+   * local filesystem, this thread reads them in one turn of the event loop. The caller bounds `names`.
    */
   async lstats(
     directory: string,

@@ -1,9 +1,9 @@
 /**
  * A container's names of files, and this machine's. Pure.
  *
- * Invariants: a path of the container that lies in none of its mounts, or in one that this machine does not see there, gets a
- * name below `privateFolder`, which no file of this machine has. So a session reaches no file beyond its mounts, whatever it
- * says; and a file of the container's own is one key for all of its sessions.
+ * Invariants: a path of the container that lies in none of its mounts gets a name below `privateFolder`, which no file of
+ * this machine has. So does a path in a mount that this machine does not see there. So a session reaches no file beyond its
+ * mounts, whatever path it names. A file of the container's own is one key for all of its sessions.
  */
 
 import { readFileSync, readlinkSync } from "node:fs";
@@ -229,8 +229,8 @@ export class MountView {
   }
 
   /**
-   * Returns a name in the container's folder `base` (its own path) as this machine's: as it is if it means the same from
-   * there, else as an absolute path.
+   * Returns a name in the container's folder `base` (its own path) as this machine's. The name stays if it means the same
+   * from there. Else it becomes an absolute path.
    */
   inwardFrom(base: string, name: string, inward = (path: string) => this.inward(path)): string {
     if (name.startsWith("/") || !base.startsWith("/")) return inward(name);

@@ -155,9 +155,9 @@ type Walked =
     };
 
 /**
- * Filesystems of Linux that need no other machine: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs, tmpfs, ramfs, overlay,
- * jfs, reiserfs, nilfs, vfat, exfat, ntfs3, erofs, squashfs. All others (nfs, cifs, fuse, 9p, autofs, unknown types)
- * may hang, and are read asynchronously only.
+ * Filesystems of Linux that need no other machine. Disks: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs, jfs, reiserfs, nilfs,
+ * vfat, exfat, ntfs3. Others: tmpfs, ramfs, overlay, erofs, squashfs. All others (nfs, cifs, fuse, 9p, autofs, unknown
+ * types) may hang, and are read asynchronously only.
  */
 const localTypes: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0xca451a4e, 0x2fc12fc1, 0x01021994, 0x858458f6, 0x794c7630,
@@ -170,12 +170,12 @@ const darwinVolumes = ["/", "/System/Volumes/Data"];
 /**
  * Real paths within a budget; a hung mount does not stop it.
  *
- * `resolve` walks the path word by word. Each question counts for the device that it concerns, so a link into a hung
- * mount counts for that mount. `resolveNow` answers at once if the parent directory was found on a local filesystem
- * within `limits.directoryKeptMs`: once in each turn of the event loop it compares the parent's real path with the
- * cached one, and once in each callback one `lstat` answers for the file. So a directory that was moved, or replaced by
- * a link, before a request was sent is always noticed. Two things are assumed during those seconds: no hanging
- * filesystem is mounted or linked at a path in use, and the file itself is no mount point that hangs.
+ * `resolve` walks the path word by word. Each question counts for the device that it concerns, so a link into a hung mount
+ * counts for that mount. `resolveNow` answers at once if the parent directory was found on a local filesystem within
+ * `limits.directoryKeptMs`. Once in each turn of the event loop it compares the parent's real path with the cached one. Once
+ * in each callback one `lstat` answers for the file. So it always notices a directory that was moved, or replaced by a link,
+ * before a request was sent. It assumes two things during those seconds. No hanging filesystem is mounted or linked at a
+ * path in use, and the file itself is no mount point that hangs.
  */
 export class PathFacts {
   readonly #outside: BudgetedFs;

@@ -390,8 +390,8 @@ export function mountsIn(mountinfo: string): Mount[] {
   });
 }
 
-// Keeps descriptors for the pipes of git. They are open all the time, so that no connection takes them, and are closed
-// for the moment in which a child is started: nothing else of the event loop runs in between.
+// Keeps descriptors for the pipes of git. They are open all the time, so that no connection takes them. They are closed for
+// the moment in which a child starts; nothing else of the event loop runs in between.
 
 export class SpawnRoom {
   readonly #size: number;

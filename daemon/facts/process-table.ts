@@ -5,9 +5,9 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync 
 import { promisify } from "node:util";
 import { limits } from "../../protocol/limits.ts";
 
-// Files `/proc/<pid>/stat` that are kept open, because the same processes are checked every second: to read an open
-// one again costs a tenth of opening it. An open file belongs to its very process. It cannot be read any more when that
-// process is gone, even if its pid is used again.
+// Keeps files `/proc/<pid>/stat` open, because the same processes are checked every second. Reading an open one again costs
+// a tenth of opening it. An open file belongs to its very process. It cannot be read any more when that process is gone,
+// even if its pid is used again.
 //
 // Beside each one `/proc/<pid>/statm` is kept open, which costs a third to read: a process that has memory lives. Only a
 // few looks in a row are content with that. A look that finds nothing new makes no object.
@@ -152,8 +152,8 @@ export interface ProcessTable {
   /** Whether the process is this user's, and in the daemon's pid namespace. */
   isOurs(pid: number): boolean;
   /**
-   * How long the youngest child of a process has run, in milliseconds; "none" if it has no child that runs; "unknown" if the
-   * system does not tell.
+   * Returns how long the youngest child of a process has run, in milliseconds. "none": it has no child that runs. "unknown":
+   * the system does not tell.
    */
   youngestChildMs(pid: number): number | "none" | "unknown";
   /**

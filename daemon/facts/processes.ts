@@ -248,8 +248,8 @@ function placesOf(clients: readonly LifeFiles[], agent: WatchedAgent) {
 }
 
 /**
- * Returns the subagent that probably acts in a session whose client does not say; null: the main agent, or the transcript
- * is missing, is not the client's own, or could not be read in time. Reads at most the end of one file.
+ * Returns the subagent that probably acts in a session whose client does not say. Null: the main agent does, or the
+ * transcript is missing, not the client's own, or not readable in time. Reads at most the end of one file.
  */
 export async function likelySubagent(
   outside: BudgetedFs,

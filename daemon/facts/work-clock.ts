@@ -1,9 +1,9 @@
 /**
  * A clock for time-outs that counts work, and not the wait for a processor.
  *
- * It advances in beats. A beat ends when a timer has fired and a job that does nothing, begun before it, has come back
- * from the thread pool: the event loop turned and a thread ran. On an idle machine a beat lasts `beatMs`. If processes
- * outnumber processors it lasts longer, and still counts `beatMs`. The clock runs while it has a watcher.
+ * It advances in beats. A beat begins with a timer and a job that does nothing. It ends when the timer has fired and the job
+ * has come back from the thread pool. So the event loop turned and a thread ran. On an idle machine a beat lasts `beatMs`.
+ * If processes outnumber processors it lasts longer, and still counts `beatMs`. The clock runs while it has a watcher.
  */
 
 import { randomFill } from "node:crypto";
@@ -155,8 +155,8 @@ interface Run<T> {
 }
 
 /**
- * Runs work by a name. A caller that asks during a run of the same name shares the next one with others: it begins after
- * their question, so its result is no older. At most `max` runs are under way.
+ * Runs work by a name. A caller that asks during a run of the same name shares the next run with others. That run begins
+ * after their question, so its result is no older. At most `max` runs are under way.
  */
 export class SharedRuns<T> {
   readonly #runs = new Map<string, Run<T>>();

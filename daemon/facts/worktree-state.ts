@@ -22,8 +22,8 @@ export interface WorktreeState {
    */
   readonly absent: string;
   /**
-   * The files that differ from the commit, without ignored ones, ordered by their path from the top: mode and id of the
-   * content, or a word for what has none.
+   * The files that differ from the commit, without ignored ones, ordered by their path from the top. Each has the mode and
+   * id of its content, or a word if it has none.
    */
   readonly changed: ReadonlyMap<string, string>;
 }
@@ -38,10 +38,11 @@ interface Left {
 }
 
 /**
- * Tells the states of worktrees without a program that a repository names: git lists the index, the commit and untracked
- * files, and this process stats and reads the files. If a part cannot be told, the state is not. If a filter or an
- * end-of-line conversion applies, a file that was touched but is unchanged counts as changed until git refreshes its index.
- * A repository in the worktree counts with its own state, but for the project's linked worktrees: each of them has its own.
+ * Tells the states of worktrees without a program that a repository names. Git lists the index, the commit and untracked
+ * files; this process stats and reads the files. If a part cannot be told, the whole state is not told. A file that was
+ * touched but is unchanged may count as changed until git refreshes its index. That happens if a filter or an end-of-line
+ * conversion applies. A repository in the worktree counts with its own state, but for the project's linked worktrees: each
+ * of them has its own.
  */
 export class StateFacts {
   readonly #outside: BudgetedFs;

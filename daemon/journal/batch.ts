@@ -3,8 +3,9 @@
  *
  *     {"seq":7,"at":T,"node":"local","epoch":3,"n":21,"batch":[RECORD,...]}
  *
- * `seq`, `at` and `n` are the first entry's. A record is a list: by how much its `at`, and its `n` beyond its place in
- * the batch, differ from the first one's, and its command, as JSON or in the short form.
+ * `seq`, `at` and `n` are the first entry's. A record is a list of three. The first is by how much its `at` differs from the
+ * first entry's. The second is by how much its `n` differs, beyond its place in the batch. The third is its command, as JSON
+ * or in the short form.
  */
 
 import { crc32 } from "node:zlib";

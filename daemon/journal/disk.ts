@@ -202,13 +202,12 @@ export async function synced(sync: Promise<void>): Promise<void> {
  * The files of a journal's directory. Their names are numbers of fixed width, so that their order as text is
  * their order in time:
  *
- *     0000000003-0000000000000101.log        segment of epoch 3; its first entry is (or would be) 101
- *     0000000003-0000000000000150.snapshot   the state after entry 150, taken in epoch 3
- *     0000000003-0000000000000101-0000000000000148.manifest
- *                                            how far the log went (snapshots.ts): the last segment is that of
- *                                            epoch 3 whose first entry is 101, entries up to 148 are durable
- *     *.tmp                                  a snapshot that was never finished
- *     reserve                                space that the journal frees when the disk is full
+ * - `0000000003-0000000000000101.log`: the segment of epoch 3 whose first entry is (or would be) 101.
+ * - `0000000003-0000000000000150.snapshot`: the state after entry 150, taken in epoch 3.
+ * - `0000000003-0000000000000101-0000000000000148.manifest`: how far the log went (snapshots.ts). The last segment is that
+ *   of epoch 3 whose first entry is 101. Entries up to 148 are durable.
+ * - `*.tmp`: a snapshot that was never finished.
+ * - `reserve`: space that the journal frees when the disk is full.
  */
 export interface JournalFiles {
   /** Oldest first. */

@@ -281,10 +281,10 @@ export interface FileJournalBounds {
  *   succeeded: no entry is applied that is not stored.
  * - One sync runs at a time; requests during it share the next one.
  * - A segment is synced before its successor is created: only the last one can be torn.
- * - After each write and each sync the journal checks that the segment is at its path: no entry is delivered or becomes
- *   durable that a start would not find. A file removed after that check, a few microseconds before the answers leave,
- *   existed when its entries were acknowledged.
- * - `open` → (full ⇄ not full) → `closed`; or `broken` for good, if a sync or the undoing of a write failed, or the
+ * - After each write and each sync the journal checks that the segment is at its path. So a start finds every entry that was
+ *   delivered or became durable. A file removed after that check, a few microseconds before the answers leave, existed when
+ *   its entries were acknowledged.
+ * - `open` → (full ⇄ not full) → `closed`. It is `broken` for good if a sync or the undoing of a write failed, or the
  *   segment is not at its path. The content of the disk is unknown then, and only a new start can find out.
  */
 export class FileJournal implements Journal {

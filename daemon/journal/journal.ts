@@ -12,28 +12,28 @@ export type Pieces = Iterable<Buffer> | AsyncIterable<Buffer>;
  *
  * Invariants of every implementation (tests/journal/suite.ts):
  * - delivered `seq` are contiguous and never repeat within one opening;
- * - an entry is delivered only after it is stored so that it survives the end of this process; `durableSeq` rises when
+ * - an entry is delivered only after it is stored. A stored entry survives the end of this process. `durableSeq` rises when
  *   it also survives a power cut;
  * - a proposal is delivered at most once; one that failed may still be delivered later only if its failure was
  *   `unknown`;
  * - no entry is delivered, and no proposal fails, within the call of `propose`;
  * - after `close` no entry is delivered.
  *
- * A log that several nodes share gives an entry the time of its store at the append, which never goes back, in place of
- * the proposal's.
+ * A log that several nodes share gives an entry its store's time at the append, in place of the proposal's. That time never
+ * goes back.
  */
 export interface Journal {
   /** The content of the last intact snapshot, or null; callable before `open`, and at any time for a rebuild. */
   loadSnapshot(): Promise<Snapshot | null>;
   /**
-   * Opens the log for writing under the next epoch. Hands the stored entries after `after` to `found` as it reads them,
-   * in order, before it resolves: a long log never is in memory as a whole. Later entries go to `deliver`, in batches.
+   * Opens the log for writing under the next epoch. Hands the stored entries after `after` to `found` as it reads them, in
+   * order, before it resolves. A long log is never in memory as a whole. Later entries go to `deliver`, in batches.
    */
   open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened>;
   /**
-   * Proposes commands, in order. `failed` is called for each that could not be stored. Unless `reason.outcome` is
-   * "unknown", such a command was not and will not be delivered. `cost`: how many entries each of them counts as, if the
-   * log bounds what it delivers in one turn of the event loop; 1 by default.
+   * Proposes commands, in order. `failed` is called for each that could not be stored. Unless `reason.outcome` is "unknown",
+   * such a command was not and will not be delivered. `cost`: how many entries each command counts as, 1 by default, if the
+   * log bounds what it delivers in one turn of the event loop.
    */
   propose(
     proposals: readonly Proposal[],
@@ -54,11 +54,11 @@ export interface Journal {
    */
   barrier(): Promise<void>;
   /**
-   * Stores the state after `seq`, which has been delivered, and removes older files that are no longer needed. Rejects
-   * if it could not be stored, or the journal closes meanwhile: the earlier snapshot and the log still exist then; so
-   * they do if the pieces end with an error. The state comes in pieces, because to put a large one together would stop
-   * the event loop; a piece is asked for when the one before is stored. A log that nodes share asks for none if another
-   * node has stored a state that is as good, or stores one now.
+   * Stores the state after `seq`, which has been delivered, and removes older files that are no longer needed. Rejects if it
+   * could not be stored, the journal closes meanwhile, or the pieces end with an error. The earlier snapshot and the log
+   * still exist then. The state comes in pieces, because joining a large one would stop the event loop. The journal asks for
+   * a piece when the one before is stored. A log that nodes share asks for none if another node has stored a state that is
+   * as good, or stores one now.
    */
   saveSnapshot(seq: number, pieces: Pieces): Promise<void>;
   /**
@@ -163,8 +163,8 @@ export interface Waiting {
 export type Soon = (task: () => void) => void;
 
 /**
- * Collects the proposals of one turn of the event loop and commits them together, in order, up to
- * `limits.turnEntriesMax` by their costs; later turns commit the others. Proposals made during a commit join the next batch.
+ * Collects the proposals of one turn of the event loop and commits them together, in order, up to `limits.turnEntriesMax` by
+ * their costs. Later turns commit the others. Proposals made during a commit join the next batch.
  */
 /** A caller that waits until `until` proposals have been committed. */
 interface Barrier {

@@ -19,9 +19,9 @@ import {
 import { type Found, JournalDamaged } from "./journal.ts";
 import { KnownNames } from "./short-records.ts";
 
-// Reads segments, and finds torn and damaged lines. A line is `crc32 json`, with eight hexadecimal digits over the bytes
-// of the JSON: a batch of entries (batch.ts), or one entry as earlier versions wrote it. A line without its newline does
-// not count.
+// Reads segments, and finds torn and damaged lines. A line is `crc32 json`: eight hexadecimal digits over the bytes of the
+// JSON, then the JSON. The JSON is a batch of entries (batch.ts), or one entry as earlier versions wrote it. A line without
+// its newline does not count.
 
 interface Scan {
   /** The last entry's seq; one less than the first expected if the segment is empty. */
@@ -138,9 +138,9 @@ function decode(bytes: Buffer, start: number, end: number, known: KnownNames): r
 }
 
 /**
- * The segments of a directory as one log. Each segment is synced before the next one is created, so a crash or power
- * cut can tear only the last one: at its end, and by one write. A fault elsewhere is damage, and so is a log that ends
- * before its manifest says. The start then stops rather than drop acknowledged entries.
+ * The segments of a directory as one log. Each segment is synced before the next one is created. So a crash or power cut can
+ * tear only the last one, at its end, and only by one write. A fault elsewhere is damage, and so is a log that ends before
+ * its manifest says. The start then stops rather than drop acknowledged entries.
  */
 export interface Chain {
   readonly files: JournalFiles;

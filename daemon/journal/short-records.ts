@@ -2,11 +2,11 @@
  * The short form of frequent commands: a list of values without their names, and without what is almost always the
  * same. Without it, a start with 300,000 entries takes 1.9 times the processor time, and their journal 122 MB instead of 40.
  *
- *     1, session, file, prefix of its path, prefix of its key, project, cwd, wall time [, what is unusual]
- *     2, session, file, prefix of its path, prefix of its key [, what is unusual]
+ * - 1, session, file, prefix of its path, prefix of its key, project, cwd, wall time [, what is unusual]
+ * - 2, session, file, prefix of its path, prefix of its key [, what is unusual]
  *
  * Invariants: `lengthen` makes of what `shorten` wrote an equal command (tests/journal/short-records.test.ts holds it
- * against JSON). The numbers, the order and what counts as usual are part of the journal's format and never change: a
+ * against JSON). The numbers, the order and what counts as usual are part of the journal's format and never change. A
  * command that needs another form gets another number.
  */
 
@@ -15,8 +15,8 @@ import type { Actor, FileName, FileRef } from "../core/frame/actors.ts";
 import type { Command, CommandOf } from "../core/tables/entries.ts";
 import type { LockRequest } from "../core/tables/locks.ts";
 
-// Names that a journal tells again and again. Equal ones become one object: it costs no further memory, and a table that
-// is asked for it knows its hash and need not compare it letter by letter.
+// Names that a journal tells again and again. Equal ones become one object, which costs no further memory. A table that is
+// asked for it knows its hash and need not compare it letter by letter.
 
 /** A file as a lock and as an unlock name it: `lexical` is `above` and `file`, `key` is `before` and `lexical`. */
 interface KnownFile {

@@ -1,6 +1,6 @@
 /**
- * What Kite's folder remembers of its journal, beside the journal's own folder: without it, a journal whose folder went
- * would look like one that never was.
+ * What Kite's folder remembers of its journal, beside the journal's own folder. Without it, a lost journal would look like
+ * one that never was.
  *
  * A start writes the mark before it serves, and a stop: so before the first answer of a life, and never again until its
  * end. That is enough, because the mark tells two things. Whether there was a journal is true from the first start on. How

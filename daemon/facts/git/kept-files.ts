@@ -70,8 +70,8 @@ export class KeptFileFacts {
   }
 
   /**
-   * The ids of the file's content in the commits in which a command may just have put it: the checked-out one, those before
-   * it, the latest stash entry. `head` is that of the checked-out one.
+   * Returns the ids of the file's content in the commits in which a command may just have put it. These are the checked-out
+   * one, those before it, and the latest stash entry. `head` is the id in the checked-out one.
    */
   async committedAs(
     place: GitPlace,

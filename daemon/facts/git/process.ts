@@ -71,11 +71,12 @@ export type TakeOutput = (chunk: Buffer) => string | null;
 const crowded: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
 
 /**
- * Runs git's reading commands as children of the daemon. Allowed are only commands that run no program named by a
- * repository (`ls-files`, `ls-tree`, `check-ignore`, `config`, `rev-parse`, `rev-list`, `merge-base`, `for-each-ref`,
- * `cat-file`, `diff-tree` of two commits by names alone, and `diff-index --cached --raw`): `status` and `diff` run its filters. Other programs that a repository
- * could name (a file system monitor, hooks, remotes to fetch missing objects from) are switched off. Git locks and
- * writes nothing, the environment is an allow-list, and the git program is never one of a project.
+ * Runs git's reading commands as children of the daemon. It runs only commands that start no program named by a repository.
+ * These are `ls-files`, `ls-tree`, `check-ignore`, `config`, `rev-parse`, `rev-list`, `merge-base`, `for-each-ref` and
+ * `cat-file`. It also runs `diff-tree` of two commits by names alone, and `diff-index --cached --raw`. It runs no `status`
+ * and no `diff`: they run the repository's filters. Other programs that a repository could name (a file system monitor,
+ * hooks, remotes to fetch missing objects from) are switched off. Git locks and writes nothing, the environment is an
+ * allow-list, and the git program is never one of a project.
  */
 export class GitChild {
   readonly #env: NodeJS.ProcessEnv;

@@ -6,8 +6,9 @@ export interface JournalHost {
   readonly host: string;
   readonly port: number;
   /**
-   * False: no TLS, for a server on this machine. Else the server's certificate and name are checked. `readCa` is called for each
-   * connection, and returns the certificates that count in place of the system's; what it throws says why they cannot be read.
+   * False: no TLS, for a server on this machine. Else the server's certificate and name are checked. Each connection calls
+   * `readCa`, which returns the certificates that count in place of the system's. If they cannot be read, its error says
+   * why.
    */
   readonly tls: false | { readonly minVersion?: "TLSv1.2"; readonly readCa?: () => string };
   /**

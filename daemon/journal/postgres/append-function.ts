@@ -1,8 +1,8 @@
 /** The function in the store that appends an entry to the shared log. */
 
 /**
- * The append, as a function in the store: it is parsed and planned once for each of the server's connections, which makes
- * it twice as fast as the same in one statement, and holds the lock for less time.
+ * The append, as a function in the store. Each of the server's connections parses and plans it once. That makes it twice as
+ * fast as the same in one statement, and holds the lock for less time.
  *
  * A change of it is another function, `append_2`, in an addition to the schema: earlier programs go on with theirs.
  */
@@ -14,10 +14,10 @@ export const refusedState = "KT001";
 /**
  * Returns the statement that makes the function. `table`: the name of a table, or of the function, in the schema.
  *
- * It locks the row `head` first, so appends run one after the other, and a place that a reader sees has no earlier one
- * still to come; a rollback takes the places back. What it reads behind the lock is what earlier appends stored. Waiting
- * for the lock ends after `p_lock_ms`: a statement that its sender gave up does not wait for ever. The entries are
- * durable when it returns, also where the server is set to say so too early.
+ * It locks the row `head` first, so appends run one after the other. When a reader sees a place, all earlier places are
+ * filled. A rollback takes the places back. What it reads behind the lock is what earlier appends stored. Waiting for the
+ * lock ends after `p_lock_ms`: a statement that its sender gave up does not wait for ever. The entries are durable when it
+ * returns, also where the server is set to say so too early.
  */
 export function appendFunction(table: (name: string) => string): string {
   return `

@@ -3,7 +3,7 @@
  *
  * Invariants: a proposal is decided once: delivered, or failed; and within `answerMs`, whatever the store does. One that
  * fails as `not_stored` was part of no append whose outcome is unknown. An append whose outcome is unknown is made again
- * with the same origins, of which the log takes each once: so it settles what became of the first.
+ * with the same origins. The log takes each origin once, so the second append settles what became of the first.
  */
 import type { Entry, Proposal } from "../../core/tables/entries.ts";
 import type { ProposeFailure } from "../journal.ts";

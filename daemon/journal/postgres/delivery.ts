@@ -2,9 +2,9 @@
  * Delivers the entries of the log, in order: what an append brought back if nothing is missing before it, all else as it
  * is read.
  *
- * Invariants: `position` is the last delivered entry; entries are delivered without a gap and once; one turn of the event
- * loop delivers `turnEntriesMax` of them; after `close` none is. Reading alone finds every entry: a notification makes
- * the next read earlier, no more.
+ * Invariants: `position` is the last delivered entry. Entries are delivered without a gap and once. One turn of the event
+ * loop delivers `turnEntriesMax` of them, and after `close` none. Reading alone finds every entry: a notification makes the
+ * next read earlier, no more.
  */
 import { limits } from "../../../protocol/limits.ts";
 import type { Entry } from "../../core/tables/entries.ts";

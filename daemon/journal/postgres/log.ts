@@ -82,8 +82,8 @@ export class StoreLog {
   }
 
   /**
-   * Rejects with `NodeHeld` if the node was seen within `holdMs` with another `holder`: the copy of a disk does not take the node
-   * from a daemon that lives. An empty one holds nothing.
+   * Rejects with `NodeHeld` if the node was seen within `holdMs` with another `holder`. So the copy of a disk does not take
+   * the node from a daemon that lives. An empty one holds nothing.
    */
   async mayBegin(connection: Connection, { node, holder }: NodeStart): Promise<void> {
     const rows = await connection.query(
@@ -122,8 +122,8 @@ export class StoreLog {
   }
 
   /**
-   * Appends `proposals` behind everything that is in the log by then; returns null if nothing was appended, because the
-   * log is not the one that has `known`, or the writer is not the node's last one.
+   * Appends `proposals` behind everything that is in the log by then. Returns null if nothing was appended: the log is not
+   * the one that has `known`, or the writer is not the node's last one.
    */
   async append(
     connection: Connection,

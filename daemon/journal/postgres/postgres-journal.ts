@@ -2,8 +2,8 @@
  * The log in PostgreSQL, shared by several nodes: many writers, one order.
  *
  * Invariants, besides those of `journal.ts`:
- * - An entry's place and its time, the store's clock at the append, are given under one row's lock: there is no gap, and
- *   the time never goes back.
+ * - An entry gets its place and its time, the store's clock at the append, under one row's lock. So there is no gap, and the
+ *   time never goes back.
  * - Each statement checks that the store has the history that this node has read. Over another one nothing is appended
  *   and nothing delivered: the journal breaks, and says what to do.
  * - What is in the log is durable: the store says so before anything of it is delivered.

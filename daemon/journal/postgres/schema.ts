@@ -1,8 +1,8 @@
 /**
  * Kite's tables in PostgreSQL, which the first node makes.
  *
- * Invariants: a level's changes only add, so that every program of a level works with the tables of each other one of that
- * level; statements name their columns. A change that does more is a new level, which earlier programs refuse.
+ * Invariants: a level's changes only add, so that every program of a level works with all tables of that level. Statements
+ * name their columns. A change that does more is a new level, which earlier programs refuse.
  */
 import { randomBytes } from "node:crypto";
 import { appendFunction } from "./append-function.ts";

@@ -1,8 +1,9 @@
 /**
  * Snapshots in the store, which all nodes share.
  *
- * Invariants: a snapshot is read only when all its pieces are stored, over the history that this node has read; the two
- * newest stay, and all entries from the older one's place on; no entry goes that a node of the last day has not read.
+ * Invariants: a snapshot is read only when all its pieces are stored, over the history that this node has read. The two
+ * newest snapshots stay, and all entries from the older one's place on. An entry stays until every node of the last day has
+ * read it.
  */
 import type { Pieces, Snapshot } from "../journal.ts";
 import type { StoreBounds } from "./bounds.ts";
@@ -56,8 +57,8 @@ export class StoreSnapshots {
   }
 
   /**
-   * Stores the state after `seq`; returns false, without asking for a piece, if another node has stored a state that is
-   * as good, or stores one now. Rejects if it could not be stored, or the pieces end with an error.
+   * Stores the state after `seq`. Returns false, without asking for a piece, if another node has stored a state that is as
+   * good, or stores one now. Rejects if it could not be stored, or the pieces end with an error.
    */
   async save(
     connection: Connection,
