@@ -1,6 +1,6 @@
 /**
- * Brings over what happened here to tasks that the other log has already: a machine left, people and agents went on, and it
- * shares the project again.
+ * Brings over what happened here to tasks that the other log has already. A machine left, people and agents went on, and now
+ * it shares the project again.
  *
  * Invariants: only what the project's record knows is brought over, so what a share copied itself stays as it is there. A run that
  * broke off brings nothing twice, within `limits.replyKeptMs`. A text that is left out is kept there before its task goes from here.
@@ -31,7 +31,9 @@ export function doneIn({ log, project }: Place): readonly Task[] {
   return [...listOf(tasks, "done", project)].map(place => taskAt(tasks, place));
 }
 
-/** Returns the record that a share begins with: of a task that both logs have, and of which none says how it was, nothing is known. */
+/**
+ * Returns the record that a share begins with. If no record has a task that both logs have, nothing is known of that task.
+ */
 export function recordForShare(known: ProjectRecord | null, from: Place, to: Place): ProjectRecord | null {
   const { all } = to.log.state.tasks;
   const twins = [...contentsOf(from).tasks, ...doneIn(from)].filter(task =>
@@ -44,8 +46,8 @@ export function recordForShare(known: ProjectRecord | null, from: Place, to: Pla
 }
 
 /**
- * Brings over what changed here of these tasks, and returns what is left out; its texts are kept there as context, with `aside` in
- * their keys. Rejects with `CopyRefused` if the log takes nothing now.
+ * Brings over what changed here of these tasks, and returns what it left out. The texts of those are kept there as context,
+ * with `aside` in their keys. Rejects with `CopyRefused` if the log takes nothing now.
  */
 export async function bringChanges(
   from: Place,
@@ -140,8 +142,8 @@ export function replacing({ keys }: ProjectRecord): Replaces {
 }
 
 /**
- * Claims again what a session works on here, and nobody there. A claim that is older than what happened there counts only if the
- * project was left meanwhile: since it is shared its sessions speak to the other log.
+ * Claims again what a session works on here, and nobody there. A claim that is older than what happened there counts only if
+ * the project was left meanwhile. While the project is shared, its sessions speak to the other log.
  */
 export async function claimAgain(
   to: Place,

@@ -1,6 +1,7 @@
 /**
- * What agents of this machine have claimed in the shared log, kept for a daemon that is killed: the machine's own log knows no shared
- * task, the copy of the store may be a minute old, and the store forgets whose a task was that somebody gave back.
+ * What agents of this machine have claimed in the shared log, kept for a daemon that is killed. The machine's own log knows
+ * no shared task, and the copy of the store may be a minute old. The store forgets whose a task was if somebody gave it
+ * back.
  *
  * The file is written behind a step that changes the claims, and is not synced: a power cut may cost the last of them.
  */

@@ -43,10 +43,10 @@ function otherStore(joined: string): Refusal {
 }
 
 /**
- * Returns what is said after an error that a person may have to end; null: it is of none. `isOver`: the log is not opened again by
- * itself, as two daemons of one node would take it from each other in turn. Where the tables are not those that this machine joined,
- * none are made, and it is tried again: a backup may be on its way back. `joined`: the store that this machine joined, if the
- * settings have another address now; null: the same.
+ * Returns what is said after an error that a person may have to end; null: it is of none. `isOver`: the log is not opened
+ * again by itself, as two daemons of one node would take it from each other in turn. If the tables are not those that this
+ * machine joined, none are made, and it tries again: a backup may be on its way back. `joined`: the store that this machine
+ * joined, if the settings have another address now; null: the same.
  */
 export function lastingRefusal(
   error: unknown,

@@ -1,6 +1,6 @@
 /**
- * What is kept of the store on the disk: which one it is, and its state, which is shown if the store is away at the next start. A
- * stop writes it, and a daemon that works does so now and then (`copy-writer.ts`).
+ * What is kept of the store on the disk: which store it is, and its state. People see that state if the store is away at the
+ * next start. A stop writes it, and a daemon that works does so now and then (`copy-writer.ts`).
  */
 import { rmSync } from "node:fs";
 import { limits } from "../../protocol/limits.ts";
@@ -111,7 +111,7 @@ export class StoreFile {
   }
 
   /**
-   * The store was opened, or what is shared changed: keeps which store it is, if that is not kept yet, since another one in its
+   * The store was opened, or what is shared changed. Keeps which store it is, if that is not kept yet. Another store in its
    * place would look as if all were done.
    */
   keepId(storeId: string | null): void {

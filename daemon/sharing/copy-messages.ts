@@ -1,8 +1,8 @@
 /**
  * Takes the messages along that sessions of this machine have not read, when it leaves the store.
  *
- * Invariants: a message that came along is read in the store, so that its sender does not hear that it reached nobody; a run that
- * broke off takes none twice, within `limits.replyKeptMs`.
+ * Invariants: a message that came along is read in the store, so its sender does not hear that it reached nobody. A run that
+ * broke off takes no message twice, within `limits.replyKeptMs`.
  */
 
 import { nodeOf } from "../core/nodes/shared-ids.ts";

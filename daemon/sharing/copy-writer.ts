@@ -1,9 +1,9 @@
 /**
- * Writes the copy of the store's state while the daemon works, so that after a kill or a power cut people read tasks and
- * messages as of shortly before.
+ * Writes the copy of the store's state while the daemon works. So after a kill or a power cut people read tasks and messages
+ * as of shortly before.
  *
- * Invariants: one copy is written at a time, a line a turn of the event loop, of the state as it was when the copy began; the file
- * is the old copy or the new one, as a whole, and on the disk when it is the new one; nothing is written once it is closed.
+ * Invariants: one copy is written at a time, a line a turn of the event loop, of the state as the copy began. The file is
+ * the old copy or the new one, as a whole. When it is the new one, it is on the disk. After `close` nothing is written.
  */
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -1,8 +1,8 @@
 /**
  * Copies a project's open tasks and durable context from one log to another, when the project is shared or leaves the store.
  *
- * Invariants: what the other log has already stays as it is there, so that a copy that broke off anywhere may run again; what
- * is removed here is there. Each step is one entry; a log that refuses one ends the copy with that refusal.
+ * Invariants: what the other log has already stays as it is there. So a copy that broke off anywhere may run again. What is
+ * removed here is there. Each step is one entry, and a log that refuses one ends the copy with that refusal.
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -203,9 +203,9 @@ export function dependenciesFirst(tasks: readonly Task[]): readonly Task[] {
 }
 
 /**
- * Copies the values. The value that the other log has under a key stays, unless `replaces` says of it, and of the one of here, that it
- * goes; else another one of here is kept there as `key@aside`, or as `key@aside-2`..., with less of a key that is too long. Returns
- * those. Rejects where all of these keys are taken.
+ * Copies the values. The value that the other log has under a key stays, unless `replaces` says that the value of here
+ * replaces it. Another value of here then goes under `key@aside`, or `key@aside-2`..., with a long key cut. Returns those
+ * keys. Rejects if all of them are taken.
  */
 export async function copyContext(
   from: Place,

@@ -19,8 +19,8 @@ const ofSessions: ReadonlySet<KiteEvent["event"]> = new Set<KiteEvent["event"]>(
 ]);
 
 /**
- * Returns a step of the own log without its events of tasks and values that belong to the store: they are copied or removed here while
- * they move, and nobody ended or deleted them.
+ * Returns a step of the own log without its events of tasks and values that belong to the store. A move copies or removes
+ * them here, but nobody ended or deleted them.
  */
 export function ownEvents(step: Step, isShared: (project: string) => boolean): Step {
   const isMove = ({ event: { event }, project }: CoreEvent) =>
@@ -68,8 +68,8 @@ function ownSideFirst(event: KiteEvent, node: string): KiteEvent | null {
 }
 
 /**
- * Returns that a session of another machine has another row, for each project of this machine that it is in; else nothing: its
- * machine told anew of it, or a role begins or ends to wait for it. `state`: the shared log's.
+ * Returns an event for each project of this machine that a changed session of another machine is in. Its machine published
+ * the session anew, or a role begins or ends to wait for it. Else returns nothing. `state`: the shared log's.
  */
 export function toldElsewhere(
   { command }: Entry,

@@ -1,9 +1,9 @@
 /**
- * What shared projects were when this machine left the store: a later share tells by it what changed here from what changed there,
- * and a leave that broke off is undone by it.
+ * What shared projects were when this machine left the store. A later share uses it to tell what changed here from what
+ * changed there. A leave that broke off is undone with it.
  *
- * Invariants: the record of a project is on the disk before anything of it is copied back, and goes when all that the project has is
- * in the store again. `before` is not null, and the project shared: then a leave broke off.
+ * Invariants: the record of a project is on the disk before anything of it is copied back. It goes when all that the project
+ * has is in the store again. If `before` is not null and the project is shared, a leave broke off.
  */
 import { createHash } from "node:crypto";
 import { refuse } from "../../protocol/codes.ts";

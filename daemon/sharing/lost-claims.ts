@@ -1,9 +1,10 @@
 /**
- * Tells agents of this machine whose claims in the shared log are gone: while it is open at once, and when it is opened anew of what
- * was known before. Meanwhile the store was away, this daemon was down, or the machine was silent for so long that claims ended.
+ * Tells agents of this machine whose claims in the shared log are gone. It does so at once while the log is open. When the
+ * log opens anew, it compares with what was known before. Meanwhile the store was away, this daemon was down, or the machine
+ * was silent for so long that claims ended.
  *
- * Invariants: an agent hears once of each, by a message in its machine's own log; what its own session did is not told to it, also
- * if the store went away meanwhile. What is known outlives a kill of the daemon: see `claims-file.ts`.
+ * Invariants: an agent hears once of each, by a message in its machine's own log. It hears of nothing that its own session
+ * did, also if the store went away meanwhile. What is known outlives a kill of the daemon: see `claims-file.ts`.
  */
 import { personName } from "../../protocol/names.ts";
 import type { State } from "../core/state.ts";

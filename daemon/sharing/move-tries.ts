@@ -1,6 +1,6 @@
 /**
- * Finishes moves that broke off: each time that the store opens, when a person's command has left something, and by the clock while
- * the store is open.
+ * Finishes moves that broke off: when the store opens, when a person's command left something, and by the clock while the
+ * store is open.
  *
  * Invariant: one try at a time; after each that fails the pause doubles, from `limits.storeReopenMs` to `limits.storeMovePauseMs`.
  */

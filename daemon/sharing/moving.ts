@@ -3,8 +3,8 @@
 /**
  * Moves of tasks and context between the two logs: one at a time.
  *
- * Invariants: of two persons' commands the second is refused, since it may undo the first; a person's command waits for a move
- * that the daemon finishes, and the daemon begins none meanwhile.
+ * Invariants: the second of two persons' commands is refused, since it may undo the first. A person's command waits for a
+ * move that the daemon finishes, and the daemon begins none meanwhile.
  */
 export class Moving {
   #byPerson = false;

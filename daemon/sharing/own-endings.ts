@@ -1,8 +1,9 @@
 /**
- * Claims in the shared log that an agent of this machine is about to end itself: that one is gone is not told to it then.
+ * Claims in the shared log that an agent of this machine is about to end itself. The agent then needs no message that the
+ * claim is gone.
  *
- * Invariants: a claim is here from before the command goes to the store until an answer says what became of it; if nobody can say,
- * until the store is open anew and shows it.
+ * Invariants: a claim is here from before the command goes to the store until an answer says what became of it. If nobody
+ * can say, the claim stays until the store is open anew and shows it.
  */
 
 import type { State } from "../core/state.ts";

@@ -1,10 +1,10 @@
 /**
  * Sends the rows of the outbox to the shared log, in order, until it has them.
  *
- * Invariants: a row is sent after those before it, and again after every failure of one before it; after a failure nothing is
- * sent until `begin` says that the log answers, so an outage costs the same however much waits; what the shared log has is taken
- * out of the outbox by an entry of this machine's log. Only a gap, a lease that is missing, and another daemon of this
- * node count as undelivered: any other refusal would come again, so the row counts as heard.
+ * Invariants: a row is sent after those before it, and again after every failure of one before it. After a failure nothing
+ * is sent until `begin` says that the log answers. So an outage costs the same however much waits. An entry of this
+ * machine's log takes out of the outbox what the shared log has. Three refusals count as undelivered: a gap, a missing
+ * lease, and another daemon of this node. Any other refusal would come again, so its row counts as delivered.
  */
 import type { OutboxNumber } from "../core/nodes/commands.ts";
 import { isAfter, nothingRelayed } from "../core/nodes/table.ts";

@@ -1,6 +1,6 @@
 /**
- * Tells agents of this machine what a move between the logs changed of the tasks that they work on: another number, or that the
- * claim is gone, since the other log has the task as somebody else's.
+ * Tells agents of this machine what a move between the logs changed of the tasks that they work on. A task may have another
+ * number. Or the claim is gone, because the other log has the task as somebody else's.
  *
  * Invariants: an agent hears of its own tasks alone, by a message in the machine's own log. A move that broke off, and runs again,
  * tells of the same task once, within `limits.replyKeptMs`.

@@ -1,6 +1,6 @@
 /**
- * Who makes room for one more session of this machine. Its own log ends a session that has nothing there, and does not know what
- * that one has in the shared log: here both are asked.
+ * Who makes room for one more session of this machine. Its own log ends a session that has nothing there, but does not know
+ * what the session has in the shared log. This looks into both.
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { hasNothing, isIdle, whoMakesRoom } from "../core/sessions/room.ts";
@@ -9,8 +9,8 @@ import type { CommandOf } from "../core/tables/entries.ts";
 import { type Session, sessionsAt, suspendedAt } from "../core/tables/sessions.ts";
 
 /**
- * Returns the session that has to end before this one begins; null: the own log's choice has nothing in the shared log either, or
- * there is room. Refuses where all that the own log may end have something there.
+ * Returns the session that has to end before this one begins. Null: there is room, or the own log's choice has nothing in
+ * the shared log either. Refuses if every session that the own log may end has something there.
  */
 export function whoMakesRoomInBoth(
   own: State,

@@ -19,8 +19,8 @@ export type SharedSettings = Pick<
 };
 
 /**
- * Returns what the store of this address is opened by; null: none is set. Where something of this machine is in the way (a
- * home that was copied, a certificate that is missing), each try to open it says so.
+ * Returns what the store of this address is opened by; null: none is set. If something of this machine is in the way (a
+ * copied home, a missing certificate), each try to open the store says so.
  */
 export function sharedSettings(
   address: string,

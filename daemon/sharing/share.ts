@@ -1,10 +1,10 @@
 /**
  * Shares a project of this machine through its store, and takes all of them back.
  *
- * Invariants: the entry `sharing_set` of the own log is the moment from which a project is shared, or no longer is. What
- * a project has moves to the store behind it: until then nobody here or elsewhere can claim these tasks, and a move that
- * broke off goes on whenever the store opens. What comes back is copied before it, and a copy that broke off is undone. So nothing is
- * in neither log, and each step may run again.
+ * Invariants: the entry `sharing_set` of the own log is the moment from which a project is shared, or no longer is. What a
+ * project has moves to the store after that entry. Until then nobody here or elsewhere can claim these tasks. A move that
+ * broke off goes on whenever the store opens. What comes back is copied before the entry, and a copy that broke off is
+ * undone. So everything is in at least one log, and each step may run again.
  */
 import { refuse } from "../../protocol/codes.ts";
 import type { CopyNotes, CopyRow, LeftOutRow } from "../../protocol/schemas/store.ts";
@@ -61,8 +61,8 @@ export interface BothLogs {
 export type Copied = Pick<CopyRow, "tasks" | "context"> & CopyNotes;
 
 /**
- * Shares the project as `as`. Rejects with `CopyRefused`: before the project is shared if there is no room for what it has,
- * behind that if the store ends the move, which may run again then.
+ * Shares the project as `as`. Rejects with `CopyRefused`. If there is no room for what the project has, it does so before
+ * the project is shared. If the store ends the move, it does so after that, and may run again.
  */
 export async function shareProject(logs: BothLogs, project: string, as: string): Promise<Copied> {
   const { own, shared, node, records } = logs;
@@ -200,9 +200,9 @@ export async function moveAll(
 }
 
 /**
- * Copies back what is open in all shared projects, with the messages that this machine's sessions have not read, and shares none
- * any more; the store keeps its own. Of clones that share one name, the first gets it. What broke off before is finished, or
- * the store is away. Rejects with `CopyRefused`, and may run again then.
+ * Copies back what is open in all shared projects, and ends their sharing; the store keeps its own. The messages that this
+ * machine's sessions have not read come along. Of clones that share one name, the first gets it. What broke off before is
+ * finished, or the store is away. Rejects with `CopyRefused`, and may run again then.
  */
 export async function takeBack(
   logs: Pick<BothLogs, "own" | "shared" | "node" | "records" | "wall">,

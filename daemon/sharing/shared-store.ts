@@ -1,9 +1,10 @@
 /**
  * The store that this machine shares with others: a second engine, over the shared log, beside the machine's own.
  *
- * Invariants: a start never waits for the store, and a stop for `limits.storeCloseMs` at most. While the store is away the last
- * copy of its state stays readable. A shared log that ends (pruned, restored) is opened anew until the daemon stops, over the store that
- * this machine joined alone; one that another daemon of this node took is not. Its end never ends the daemon.
+ * Invariants: a start never waits for the store, and a stop for `limits.storeCloseMs` at most. While the store is away the
+ * last copy of its state stays readable. A shared log that ends (pruned, restored) is opened anew until the daemon stops,
+ * but only over the store that this machine joined. A log that another daemon of this node took is not opened anew. Its end
+ * never ends the daemon.
  */
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";

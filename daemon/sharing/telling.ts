@@ -1,8 +1,8 @@
 /**
  * Tells the shared log anew of all sessions of this machine.
  *
- * Invariants: one telling is under way at a time, and one more waits at most; calls of sessions that the log does not have begin
- * one every `limits.storeTellMs` at most, however many come.
+ * Invariants: one telling is under way at a time, and at most one more waits. Calls of sessions that the log does not have
+ * begin one every `limits.storeTellMs` at most, however many come.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Clock } from "../engine/clock.ts";

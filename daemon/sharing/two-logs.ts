@@ -1,6 +1,6 @@
 /**
- * This machine's log and the one that it shares, as one: what belongs to tasks, messages, context and debates of a shared
- * project goes to the shared log, all else to the machine's own.
+ * This machine's log and the one that it shares, as one. The tasks, messages, context and debates of a shared project go to
+ * the shared log, all else to the machine's own.
  *
  * Invariants: no entry is in both logs; of an acknowledgement and of an import each log gets what is its own. What a session says in the shared log comes behind what the outbox has of it. A
  * caller gets one answer, with this machine's names. Nobody waits for a store that is known to be away.
@@ -325,8 +325,8 @@ export class TwoLogs implements Log {
   }
 
   /**
-   * Takes messages for the answer to an event, which does not wait long for the store; after it waited in vain, the next events
-   * do not wait at all.
+   * Takes messages for the answer to an event, which does not wait long for the store. After it waited in vain, the next
+   * events do not wait at all.
    */
   #takeSoon(command: CommandOf<"inbox_take"> & { readonly type: "inbox_take" }): Promise<Reply> {
     const { actor } = command;

@@ -1,8 +1,8 @@
 /**
  * Requests that the store may have: a repeat of one does not hear that nothing was stored.
  *
- * Invariants: a request is here from the moment at which it goes to the store until an answer says what became of it; at most
- * `limits.storeUnheardMax`, of which the oldest is forgotten first.
+ * Invariants: a request is here from the moment at which it goes to the store until an answer says what became of it. There
+ * are at most `limits.storeUnheardMax`, and the oldest is forgotten first.
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads the address of a shared store: `postgresql://USER@HOST:PORT/DATABASE`, with several hosts between commas, and with the
- * directory of a unix socket as a host (`%2Frun%2Fpostgresql`) or as `?host=/run/postgresql`.
+ * Reads the address of a shared store: `postgresql://USER@HOST:PORT/DATABASE`, with several hosts between commas. A host may
+ * be the directory of a unix socket, as `%2Frun%2Fpostgresql` or `?host=/run/postgresql`.
  *
  * Invariants: what this file returns has no password, and no refusal repeats a part of an address, but for the name of a
  * parameter. A connection that leaves the machine has TLS, with the server's certificate and name checked (`verify-full`).

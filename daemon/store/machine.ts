@@ -9,7 +9,7 @@ import { readLinkedFile } from "./private-file.ts";
 const idFiles: readonly string[] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 
 /**
- * Returns what tells this machine from others: its id where the system keeps one in a file, else its name without the
+ * Returns what tells this machine from others: its id, if the system keeps one in a file. Else returns its name without the
  * domain, which may change from network to network.
  */
 export function machineId(files: readonly string[] = idFiles, host: string = hostname()): string {

@@ -2,8 +2,8 @@
  * The id of this home in a shared store: random, made once, and bound to the machine and to the home's place. So a home that
  * was copied to another machine or path is found out, and two nodes never speak under one id.
  *
- * Invariants: after a crash at any point the file is the old one or the new one, and it is on the disk before its id is
- * used. It has only hashes of what it is bound to, each with the id in it: nothing of the machine can be read from it.
+ * Invariants: after a crash at any point the file is the old one or the new one. It is on the disk before its id is used. It
+ * has only hashes of what it is bound to, each with the id in it: nothing of the machine can be read from it.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";

@@ -13,8 +13,8 @@ export interface PassQuery {
 const usualSocketFolders: ReadonlySet<string> = new Set(["/tmp", "/run/postgresql", "/var/run/postgresql"]);
 
 /**
- * Returns the password of the first line that matches: `host:port:database:user:password`. A field that is `*` alone
- * matches anything; a backslash stands before a `:` or a backslash that belongs to a field; a line that begins with `#` is a
+ * Returns the password of the first line that matches: `host:port:database:user:password`. A field that is `*` alone matches
+ * anything. A backslash stands before a `:` or a backslash that belongs to a field. A line that begins with `#` is a
  * comment. Null: no line matches, or the one that does has no password.
  */
 export function passwordIn(text: string, { host, port, database, user }: PassQuery): string | null {

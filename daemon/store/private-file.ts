@@ -81,7 +81,7 @@ function readBounded(path: string, bytesMax: number, how: number, objection: Obj
 }
 
 /**
- * Replaces a file as a whole (mode 0600): after a crash at any point it is the old one or the new one, and it is on the
+ * Replaces a file as a whole (mode 0600). After a crash at any point it is the old one or the new one. The new one is on the
  * disk when this returns. One process at a time may write it. Throws the system's error, and leaves the old file then.
  */
 export function writePrivateFile(path: string, text: string): void {

@@ -1,6 +1,7 @@
 /**
- * The name by which the machines that share a store know a project: the one that its `.kite/config.json` has, else the
- * address of the remote `origin` as `host/path`. Any agent may write both: a person confirms the first joining of each name.
+ * The name by which the machines that share a store know a project. It is the one in the project's `.kite/config.json`, else
+ * the address of the remote `origin` as `host/path`. Any agent may write both, so a person confirms the first joining of
+ * each name.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
