@@ -175,8 +175,8 @@ function parsed(text: string): unknown {
   }
 }
 
-// Whether a worktree is its repository's own. A `.git` file or link may name any repository: a folder that came in an archive
-// could so borrow the checks that a person trusts for the project around it.
+// Whether a worktree is its repository's own. A `.git` file or link may name any repository. So a folder from an archive
+// could borrow the checks that a person trusts for the project around it.
 
 /** Reads the filesystem: null if the file does not exist. */
 interface WorktreeReader {
@@ -203,9 +203,9 @@ export async function strangeWorktree(
   return named === null && project === gitDir && !isBare ? null : strange;
 }
 
-// Which of the files that a person changes by Kite's commands something else has changed. `seen/` holds a copy of each, as
-// Kite's commands left it or as a person saw it at last; an empty copy stands for a file that was not there. A file that
-// differs from its copy was changed by no command of Kite. Without a copy nothing is known, so the daemon's start makes one.
+// Returns which of the files that Kite's commands write something else has changed. `seen/` has a copy of each, as Kite's
+// commands left it or as a person last saw it. An empty copy stands for a file that did not exist. A file that differs from
+// its copy was changed by no command of Kite. Without a copy nothing is known, so the daemon's start makes one.
 
 type Paths = Pick<KitePaths, "seen" | "config" | "trusted">;
 

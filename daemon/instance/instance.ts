@@ -75,8 +75,8 @@ export function programMethod(name: string, { path, real }: Program, args: reado
 }
 
 /**
- * A socket in Linux's abstract namespace, named by the lock file's identity: the kernel gives it to one process and
- * frees it when that process ends. The last method: it excludes processes of one network namespace only.
+ * A socket in Linux's abstract namespace, named by the lock file's identity. The kernel gives it to one process and frees it
+ * when that process ends. The last method: it excludes processes of one network namespace only.
  */
 export const abstractMethod: LockMethod = {
   name: "abstract socket",

@@ -48,8 +48,9 @@ interface ShortVersion {
 }
 
 /**
- * `next`: the numbers of the next version and the next wipe; with `end` the daemon ended in order behind this line, with so many
- * versions; true: an earlier one that did not count. `gone`: versions that were removed. `lost`: versions whose content was not there, and that come back with it.
+ * `next`: the numbers of the next version and the next wipe. `end`: the daemon ended in order behind this line, with so many
+ * versions; true: an earlier end that did not count. `gone`: versions that were removed. `lost`: versions whose content was
+ * missing, and that come back with it.
  */
 type IndexRecord =
   | { readonly next: readonly [number, number]; readonly end?: number | true }
@@ -136,8 +137,8 @@ class IndexLines {
   /** The last line says that the daemon ended in order. */
   #isClean = false;
   /**
-   * Versions of which lines say that they were removed, and after a start those that were purged: their contents may come back,
-   * as with a folder that somebody puts back.
+   * Versions that lines call removed, and after a start those that were purged. Their contents may come back, for example
+   * with a folder that somebody puts back.
    */
   readonly gone = new Set<number>();
   /** Versions of which lines say that they were lost with their contents. */
@@ -299,16 +300,16 @@ interface Lasting {
 }
 
 /**
- * A version is needless if the two of its file around it lie closer together than this part of its age, one pass after the
- * other: so older ones lie farther apart.
+ * A version is needless if its two neighbours of the same file lie closer together than this part of its age. After each
+ * pass older versions lie farther apart.
  */
 const gaps = [1 / 16, 1 / 4, Number.POSITIVE_INFINITY] as const;
 
 /**
- * Yields each version that has to go, and null for each other one that was looked at, so that the caller can let other work
- * run. The caller removes what is yielded before it goes on. First what is too old. If there is more than the bounds allow:
- * versions of a file that newer ones follow closely, then all but the last of each file, then last ones, the oldest first;
- * those of wipes after all others.
+ * Yields each version that has to go, and null for each other one that it looked at. So the caller can let other work run.
+ * The caller removes what is yielded before it goes on. Versions that are too old go first. Three kinds follow while there
+ * is more than the bounds allow. The first are versions that newer ones of their file follow closely. The second are all but
+ * the last of each file. The third are last ones, the oldest first. Versions of wipes go after all others.
  */
 function* thinned(
   table: VersionTable,

@@ -52,8 +52,9 @@ export class IndexFile {
   }
 
   /**
-   * Reads all lines, piece by piece, and opens the file for appending. Returns how many are not as they were written, a torn one
-   * at the end included: those are left out, and whoever appends writes the file anew before. Throws the system's error.
+   * Reads all lines, piece by piece, and opens the file for appending. Returns the number of lines that are not as they were
+   * written, a torn one at the end included. It leaves those out, and whoever appends rewrites the file before. Throws the
+   * system's error.
    */
   async open(take: (record: unknown) => void): Promise<number> {
     const handle = await open(
@@ -206,8 +207,8 @@ const minChunkBytes = 1024;
 /** Bytes that are hashed before other work's turn. */
 const pieceBytes = 512 * 1024;
 /**
- * A content up to this size is packed and written in this thread, as the journal beside it is: that takes a millisecond at
- * most, and the pool would take as much of the processor's time again.
+ * This thread packs and writes a content up to this size, as the journal writes its entries. That takes a millisecond at
+ * most. The pool would take as much of the processor's time again.
  */
 const inThreadBytes = 128 * 1024;
 
@@ -234,9 +235,9 @@ interface ContentFile {
 }
 
 /**
- * Keeps contents. A content is written to a temporary file and renamed: a file with a hash's name is whole, unless the power
- * failed, and then its hash tells. Never synced. Behind the zlib stream, at whose end `inflate` stops, is a line of the index,
- * the label: so a content says of itself which version it is.
+ * Keeps contents. A content is written to a temporary file and renamed. So a file with a hash's name is whole, unless the
+ * power failed, and then its hash tells. Nothing is synced. Behind the zlib stream, at whose end `inflate` stops, the file
+ * has a line of the index: the label. So a content names its own version.
  */
 export class ContentStore {
   readonly dir: string;

@@ -236,9 +236,9 @@ export class FileKeeper {
   }
 
   /**
-   * Keeps the file's bytes. `isOvertaken` tells after the read whether the file is no longer what this write left: then the text
-   * that its tool sent is kept in their place, if there is one. `isExplained` tells whether another write explains them:
-   * then nothing is kept.
+   * Keeps the file's bytes. `isOvertaken` tells after the read whether the file is no longer what this write left. Then the
+   * text that the write's tool sent is kept instead, if there is one. `isExplained` tells whether another write explains the
+   * bytes. Then nothing is kept.
    */
   async keep(
     write: FileToKeep,

@@ -84,8 +84,8 @@ function nothing(): readonly Keyed<never>[] {
 }
 
 /**
- * Returns the real path of an absolute one: versions have that; and what it was if it, or a folder on its way, has become a link
- * since. One that cannot be looked at counts as it is. Null: no path was named.
+ * Returns the real path of an absolute one, because versions have real paths. Also returns what that was before it, or a
+ * folder on its way, became a link. A path that cannot be looked at stays as it is. Null: no path was named.
  */
 export async function pathsOf(
   facts: Pick<Facts, "path">,

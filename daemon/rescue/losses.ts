@@ -44,8 +44,9 @@ function linesLost({ kept, now, committed }: Texts, isLoose: boolean): number {
 const fewLines = 5;
 
 /**
- * Whether somebody edited the file by hand: each lost line has a new one in its place, and some of the kept work is left, if
- * it was more than a few lines. An editor that writes an old text loses lines and brings none, or those that were there before.
+ * Whether somebody edited the file by hand. Then each lost line has a new one in its place. If the kept work was more than a
+ * few lines, some of it is left. An editor that writes an old text loses lines and brings none, or those that were there
+ * before.
  */
 function isEditByHand({ kept, now, committed, earlier }: Texts): boolean {
   if (earlier.includes(now)) return false;
@@ -294,9 +295,9 @@ interface KnownLines {
 }
 
 /**
- * Whether a shell command of an agent that works in the worktree runs, or one that may wipe work in it, wherever its agent works;
- * or the end of one is still to be looked at. What changes meanwhile is looked at then, and tells of it. Costs a look at each
- * such session.
+ * Whether a shell command runs that may change the worktree. It is one of an agent that works there, or one that may wipe
+ * work there, wherever its agent works. A command whose end was not looked at yet counts, too: that look finds what changes
+ * meanwhile, and reports it. Costs a look at each such session.
  */
 export function runsLine(
   { engine, presence }: Pick<HookServices, "engine" | "presence">,

@@ -1,4 +1,7 @@
-/** Keeps what a shell line is about to wipe, or an edit to replace, before its hook is answered: the only part that a hook waits for. */
+/**
+ * Keeps what a shell line is about to wipe, or an edit to replace, before the daemon answers its hook. The hook waits for no
+ * other part.
+ */
 
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { errorText } from "../../protocol/errors.ts";
@@ -215,9 +218,9 @@ function compareAtEvent(services: RescueServices, rescue: Rescue, session: strin
 }
 
 /**
- * Compares the files of a worktree; null: of all. `isStart`: the daemon has just started, and the last writes before it ended
- * may not be kept; then a file that merely has other lines is no loss. A file that did not change since the last look costs a
- * stat. Resolves when what was found is kept and noted.
+ * Compares the files of a worktree; null: of all. `isStart`: the daemon has just started, and may not have kept the last
+ * writes before it ended. Then a file that merely has other lines is no loss. A file that did not change since the last look
+ * costs a stat. Resolves when what was found is kept and noted.
  */
 export function compareWithKept(
   services: RescueServices,
@@ -669,8 +672,9 @@ export const rescuePart: HookPart<RescueServices> = {
 };
 
 /**
- * Writes a line with the number of files, and of the lines in them that no commit has. If one of the files is no text, too long or
- * not reachable, or there are more than are looked at, the line has no number of lines: a part would pass for the whole.
+ * Writes a line with the number of files, and of the lines in them that no commit has. The line leaves out the number of
+ * lines if a file is no text, too long or not reachable. It also does so if there are more files than are looked at. Readers
+ * would take the number of a part for that of the whole.
  */
 async function noteSpared(
   services: RescueServices,

@@ -10,8 +10,8 @@ import type { Caller } from "../engine/answers.ts";
 import type { Log } from "../engine/engine.ts";
 import type { Connection, Slot } from "./connection.ts";
 
-// Lets long replies take turns with each other and with all other work: each turn of the event loop makes a piece of
-// one reply, then of the next.
+// Lets long replies take turns with each other and with all other work. Each turn of the event loop makes a piece of one
+// reply, then of the next.
 //
 // Invariants: the steps of one turn of the event loop cost `limits.turnBytes` together, and at most one step more. A
 // job that had its turn goes to the end of the queue. A closed connection's job is dropped.
@@ -178,8 +178,8 @@ export class Call {
   }
 
   /**
-   * Does work of this effort (as of so many bytes of a long reply) when the connection has its turn; resolves with null if
-   * the connection closes first.
+   * Does work of this effort, in bytes of a long reply, when the connection has its turn. Resolves with null if the
+   * connection closes first.
    */
   inTurn<T>(work: () => T, effort: number): Promise<T | null> {
     function* steps(): Steps<T> {

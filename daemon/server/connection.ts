@@ -149,8 +149,8 @@ export class Connection {
   }
 
   /**
-   * Resolves when the client has read the output, or has gone; undefined if little is unread. Long replies wait for it:
-   * a client that does not read delays no other client, and no client is closed for replies it had no time to read.
+   * Resolves when the client has read the output, or has gone; undefined if little is unread. Long replies wait for it. So a
+   * client that does not read delays no other client. No client is closed for replies that it had no time to read.
    */
   room(): Promise<void> | undefined {
     if (this.isClosed || this.unreadBytes < limits.unreadAnswerBytes) return undefined;

@@ -53,8 +53,8 @@ function endOfString(text: string, start: number): number {
 type PlainLock = RequestOf<"file_lock"> & RequestOf<"file_unlock">;
 
 /**
- * Returns the request if it has an `id`, a `file`, perhaps a `rid`, and no other field, all of them valid; else null,
- * and the schema decides. Nearly all lock requests are like that. Without this, a pipelined lock request takes 1.37 times the
+ * Returns the request if it has a valid `id` and `file`, perhaps a valid `rid`, and no other field. Else returns null, and
+ * the schema decides. Nearly all lock requests have this form. Without this, a pipelined lock request takes 1.37 times the
  * processor time.
  *
  * The plain way is the two schemas in `protocol/schemas/lock.ts`; `tests/unit/plain-locks.test.ts` holds them equal.

@@ -13,8 +13,7 @@ import { Connection, type ConnectionOwner } from "./connection.ts";
 import { type Parsed, parseRequest } from "./parse.ts";
 
 // Holds file descriptors back for hooks. If a process has no descriptor left, the runtime closes each new connection at
-// once, and the hook at the other end lets its tool run. So the daemon keeps some open, and closes them when it runs
-// short.
+// once. The hook at the other end then lets its tool run. So the daemon keeps some open, and closes them when it runs short.
 
 interface ReserveOptions {
   /** Descriptors to keep; half of the free ones if those are fewer than twice as many. */

@@ -1,8 +1,9 @@
 /**
- * Tells an agent of this machine that a task is no longer its own: a person, a lead or another agent gave it back or ended it.
+ * Tells an agent of this machine that a task is no longer its own. A person, a lead or another agent gave the task back or
+ * ended it.
  *
- * Invariants: the agent hears once of each, by a message of Kite in the machine's own log. It does not hear of what its own session
- * did, nor of what another part tells it: the release of an agent, a merge that came back.
+ * Invariants: the agent hears once of each, by a message of Kite in the machine's own log. It hears of nothing that its own
+ * session did. Nor does it hear of what another part reports: the release of an agent, or a merge that came back.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/schemas/lock.ts";

@@ -1,10 +1,10 @@
 /**
- * Tasks of the clients' own lists, as their hooks report them. In memory only: the client keeps the truth in files of its
- * own, and a daemon that restarts learns of a task with its next event.
+ * Tasks of the clients' own lists, as their hooks report them. They are in memory only, because the client keeps the truth
+ * in files of its own. A daemon that restarts learns of a task with its next event.
  *
- * A report that a task is completed counts if it comes in a turn. The client reports a teammate's tasks in progress the
- * same way, after the teammate's turn ended and before it calls the teammate idle: these stay open. An agent whose turn is
- * not known to have ended is at work, because no event begins a turn that a message starts.
+ * A report that a task is completed counts if it comes in a turn. The client reports a teammate's tasks in progress the same
+ * way, after the teammate's turn and before it calls the teammate idle. These tasks stay open. An agent whose turn is not
+ * known to have ended is at work, because no event begins a turn that a message starts.
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";

@@ -1,7 +1,7 @@
 /**
  * Checks what is still alive: anchor processes, silent sessions, the daemon itself. It proposes; the core decides.
  *
- * While nobody is connected, nobody can wait for a lock or hear of an end: then the checks come less often, and the next
+ * While nobody is connected, nobody can wait for a lock or hear of an end. Then the checks come less often, and the next
  * connection makes one at once.
  */
 
@@ -82,9 +82,9 @@ export class Life {
   }
 
   /**
-   * Called with each new connection. It ends a rest with a check in the same turn, before the client's first request, so
-   * a session whose process ended meanwhile holds up nobody. Where `ps` shows the processes, or with more of them than a
-   * turn looks at, the check has only begun by then.
+   * Called with each new connection. It ends a rest with a check in the same turn, before the client's first request. So a
+   * session whose process ended meanwhile holds up nobody. If `ps` shows the processes, or there are more than a turn looks
+   * at, the check has only begun by then.
    */
   connected(): void {
     this.#lastConnectedAt = this.#options.services.clock.now();
@@ -228,9 +228,9 @@ function hasAnchor({ incarnations }: Session): boolean {
 // Watches agents that were at work when the daemon before this one ended: their writes in flight, and their turns. The
 // events that ended these may have come while no daemon ran.
 //
-// The core ends such writes by itself (`core/locks/writes.ts`). This watch tells it what the client shows: that a person
-// is asked about one, so that it stays, or that the main agent is idle, so that it is over at once. An agent within a
-// session has its client's word only if an event or a growing transcript shows that it lives.
+// The core ends such writes by itself (`core/locks/writes.ts`). This watch tells the core what the client shows. If a person
+// is asked about a write, the write stays. If the main agent is idle, the write is over at once. An agent within a session
+// has its client's word only if an event or a growing transcript shows that it lives.
 //
 // Invariants: an agent is watched until it has no such write and had the time of one; nothing is read for others. An
 // event of this start counts more than what a look finds.

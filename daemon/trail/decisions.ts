@@ -34,8 +34,8 @@ export interface LockAsked {
   /** Of a refused one: what Kite would have done if it did not only observe. */
   readonly would?: "wait";
   /**
-   * Whether its tool runs, where that does not follow from the reply: a tool that is stopped although it has its lock has a
-   * line of its own for that; one that Kite could not coordinate runs without a lock.
+   * Whether the request's tool runs, if that does not follow from the reply. A tool that is stopped although it has its lock
+   * has a line of its own for that. A tool that Kite could not coordinate runs without a lock.
    */
   readonly runs?: boolean;
 }
@@ -194,8 +194,8 @@ export interface HookAnswered {
 }
 
 /**
- * Writes a line for a hook's answer of so many UTF-16 units that was sent after `ms` milliseconds; null: it waited for others, or for
- * what to wake its session with. A session that has ended has no name.
+ * Writes a line for a hook's answer of so many UTF-16 units that was sent after `ms` milliseconds. `ms` null: the hook
+ * waited for others, or for a reason to wake its session. A session that has ended has no name.
  */
 export function noteHook(services: Services, hook: HookAnswered, ms: number | null, chars: number): void {
   const { event, tool: type, session: id, agent } = hook;

@@ -48,8 +48,8 @@ interface InboxPlace {
 }
 
 /**
- * Returns a page of an actor's inboxes, one after the other, each oldest first, after the message at `behind`: at most `limit`
- * messages and about `limits.lineBytes` (one message at least).
+ * Returns a page of an actor's inboxes, one after the other, each oldest first, after the message at `behind`. It has at
+ * least one message, at most `limit`, and about `limits.lineBytes` at most.
  */
 export function* inboxPage(
   inboxes: readonly Inbox[],

@@ -1,8 +1,8 @@
 /**
  * Rows page by page. Rows come and go between two pages, and between two steps of one page. So a page begins after a
- * position, not after a row or a count. Every row that exists throughout appears once; only a row that got a later
- * position may repeat, and rows with equal positions, if the last one shown has gone. Where machines share logs, the rows of
- * this machine's log come first, then those of each other one: a page goes on in the log with which the one before it ended.
+ * position, not after a row or a count. Every row that exists throughout appears once. Only two kinds may repeat: a row that
+ * got a later position, and rows with equal positions, if the last one shown has gone. If machines share logs, the rows of
+ * this machine's log come first, then those of each other one. A page goes on in the log in which the page before it ended.
  *
  * Invariant: rows come in the order of their places, and those of one place in an order that does not change.
  */
@@ -189,9 +189,9 @@ export function nowhere(): Refusal {
 }
 
 /**
- * Whether the log is the one that has the project's rows, and the project one of this machine. What this machine's own log has of a
- * project that it shares is from before it was shared; of the store's projects this machine may share some alone. `project`: as the
- * log calls it.
+ * Whether the log is the one that has the project's rows, and the project one of this machine. What this machine's own log
+ * has of a shared project is from before it was shared. The store may have projects that this machine does not share.
+ * `project`: as the log calls it.
  */
 export function hasRowsOf(logs: Logs, log: LogView, project: string): boolean {
   if (log.state === logs.state) return logs.logOf(project).state === log.state;

@@ -1,6 +1,6 @@
 /**
- * What the commands of a line do to a file before a later one of them runs: a new file enters the index, leaves it
- * again, or is committed. Each command is assumed to succeed.
+ * What the commands of a line do to a file before a later one of them runs. A new file enters the index, leaves it again, or
+ * is committed. Each command is assumed to succeed.
  */
 
 import type { GuardedCommand, StashUse } from "../../protocol/guard.ts";

@@ -50,8 +50,8 @@ function matches(file: string, path: string, base: string, top: string): boolean
 type Part = "many" | ((character: string) => readonly number[]);
 
 /**
- * A set like `[id]` may also be the name of a folder: the shell has taken away the quotes around it, or it is in the
- * name of the folder in which the command runs.
+ * A set like `[id]` may also be the name of a folder. The shell has removed the quotes around it, or the folder in which the
+ * command runs has it in its name.
  */
 function partsOf(spec: string): readonly Part[] {
   const characters = [...spec];
@@ -110,8 +110,8 @@ function setOf(inside: readonly string[]): (character: string) => boolean {
 }
 
 /**
- * Whether a pattern matches a path itself, or a folder above it. Takes at most text times pattern steps: it follows all
- * ways through the pattern at once, and each way leads through every star that one of them has reached.
+ * Whether a pattern matches a path itself, or a folder above it. Takes at most text times pattern steps. It follows all ways
+ * through the pattern at once, and each way leads through every star that one of them has reached.
  */
 function extentOf(text: string, parts: readonly Part[]): "itself" | "below" | null {
   const reached = new Int32Array(parts.length + 1).fill(-1);

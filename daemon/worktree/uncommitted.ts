@@ -78,8 +78,8 @@ function addWork(services: Services, me: Lineage, worktree: string, found: Map<s
 }
 
 /**
- * The last writer of another session that has ended, even if others wrote the file since: its work is in the file until
- * that is committed. null if there is none.
+ * Returns the last writer of another session that has ended, even if others wrote the file since. The writer's work is in
+ * the file until that is committed. Null: there is none.
  */
 function endedWriter({ engine }: Services, me: Lineage, work: DirtyFile): Writer | null {
   const isLeft = ({ actor }: Writer) => actor.session !== me.actor.session && !isAlive(engine.state, actor);

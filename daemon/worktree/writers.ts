@@ -30,8 +30,8 @@ export interface Writing extends Pick<Writer, "session" | "agent" | "name" | "at
 }
 
 /**
- * The latest writer of each file, and the latest allowed writer whose write's end was not reported: that report may
- * come after the end of the turn. In memory only; the oldest entries are evicted.
+ * The latest writer of each file, and the latest allowed writer whose write's end was not reported. That report may come
+ * after the end of the turn. In memory only; the oldest entries are evicted.
  */
 export class Writers {
   readonly #last = new BoundedMap<string, Writer>({ entriesMax: limits.writersMax });
@@ -135,8 +135,8 @@ export class SeenWrites {
   readonly #known = new BoundedMap<string, number>({ entriesMax: limits.writersMax });
 
   /**
-   * Returns the latest write of the file by another actor that this one does not know of; null if it knows them all: it wrote
-   * the file later, was told, has read it since (`readAtMs`, wall time), or its session began later.
+   * Returns the latest write of the file by another actor that this one does not know of. Null: it knows them all. It wrote
+   * the file later, got the notice, has read the file since (`readAtMs`, wall time), or its session began later.
    */
   unseen(state: Known, actor: Actor, key: string, readAtMs: number | null): WriterSeenWrites | null {
     const last = workAt(state, key)?.writers.findLast(one => !sameActor(one.actor, actor));
