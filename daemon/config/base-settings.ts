@@ -19,10 +19,10 @@ export interface Setting<V = unknown> {
   readonly fixed?: true;
   /** The variable that overrides the user's file; null: none does. */
   readonly variable: string | null;
-  /** Of a setting that no variable has: where it is set, as a sentence. */
+  /** Says where the setting is set, if no variable has it. */
   readonly elsewhere?: string;
   /**
-   * Returns what a project's file makes of the user's value: another value, a sentence why it is ignored, or nothing where it
+   * Returns what a project's file makes of the user's value: another value, a sentence why it is ignored, or nothing if it
    * says the same. Without it a project may not have the setting.
    */
   tighten?(user: V, project: V): { readonly value: V } | { readonly ignored: string } | null;

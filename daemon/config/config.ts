@@ -259,7 +259,7 @@ export function envValues(env: ConfigRequest["env"], problems: string[]): Found 
   return accept(withoutFileOnly(raw, problems), "the environment", problems, nameInEnv);
 }
 
-/** Returns the variable of a setting; of one that has none, the name that people would try. */
+/** Returns the variable of a setting. If it has none, returns the name that people would try. */
 function nameInEnv(key: ConfigKey): string {
   return settings[key].variable ?? `KITE_${key.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`;
 }
@@ -323,7 +323,7 @@ function accept(
   return rest.success ? (rest.data as Found) : {};
 }
 
-/** Stands for the words of the package that checks values, where the setting itself has none. */
+/** Stands for the words of the package that checks values, if the setting itself has none. */
 const noWords = () => "-";
 
 /** Returns what a setting says of a wrong value, and which key within it is not known. */

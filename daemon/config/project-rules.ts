@@ -52,7 +52,7 @@ export interface Rules extends ConfigValues {
   ignores(path: string): boolean;
   /** The same without what the project's own settings ignore: any agent may write these, and gates count all the same. */
   ignoresAnyway(path: string): boolean;
-  /** The longest wait of any client's edit, in ms, where the project lowers the user's `lockWaitMs`; else no bound. */
+  /** The longest wait of any client's edit, in ms, if the project lowers the user's `lockWaitMs`; else no bound. */
   readonly projectWaitMs: number;
   /** How long an untouched turn lock resists a waiter, in ms. */
   readonly yieldMs: number;

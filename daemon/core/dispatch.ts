@@ -89,7 +89,7 @@ const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) =>
   }
   step.reply = { ok: true };
   if (state.storeId === "") state.storeId = command.storeId;
-  // Of two nodes that start at once the later one may stand first in the log.
+  // Two nodes may start at once, and the log may have the later one first.
   state.epoch = Math.max(state.epoch, command.epoch);
   state.nodes.delete(node);
   state.nodes.set(node, { epoch: command.epoch, at: state.t });

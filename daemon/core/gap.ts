@@ -21,7 +21,7 @@ export interface Gap {
   readonly until: number;
   /** The last entry of the log. */
   readonly lastSeq: number;
-  /** The last numbers given out up to `until`, by counter, where later entries tell them. */
+  /** The last numbers given out up to `until`, by counter, if later entries tell them. */
   readonly numbers: ReadonlyMap<string, number>;
 }
 

@@ -18,7 +18,7 @@ import { insertTasks } from "./tables/tasks.ts";
 
 const points: readonly Points<State>[] = ruleList.flatMap(rules => ("points" in rules ? [rules.points] : []));
 
-/** Returns the state before the first entry; of a log, that has `firstRulesLevel`. Tests may give it other bounds. */
+/** Returns the state before the first entry. A log begins with `firstRulesLevel`. Tests may set other bounds. */
 export function emptyState(rules = rulesLevel, bounds: Limits = limits): State {
   return newState(points, rules, bounds);
 }

@@ -67,7 +67,7 @@ type StoredSession = Omit<Session, "agents" | "endedAgents" | "namedBy"> & {
   readonly endedAgents?: readonly (readonly [string, string])[];
 };
 
-/** Without processes where these are not known. */
+/** `anchors` is missing if the processes are not known. */
 type StoredEnd = readonly [id: string, at: number, anchors?: readonly Anchor[]];
 
 const sessionRows = {

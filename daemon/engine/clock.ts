@@ -81,7 +81,7 @@ export class CoreClock implements Clock {
 /**
  * Timers, earliest first, in a binary heap. `take` and `sweep` drop those that are over.
  *
- * Of several timers with the same name only the earliest counts; the caller of `take` asks the core for the next time.
+ * Only the earliest of several timers with the same name counts. The caller of `take` asks the core for the next time.
  */
 export class Deadlines {
   readonly #heap: Timer[] = [];

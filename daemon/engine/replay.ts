@@ -147,7 +147,7 @@ export class Replay {
   #read(): State {
     this.#begin();
     const state = stateBefore(this.#snapshot);
-    // Of the locks of a log few remain at its end.
+    // Few locks of a log remain at its end.
     state.locks.heldPaths.postponeOrder();
     return state;
   }

@@ -31,7 +31,7 @@ function namedNumbers(entries: readonly Entry[]): NamedNumbers {
   return named;
 }
 
-/** Returns the last number of each counter before entry `from` of the list, where the ids behind it tell it. */
+/** Returns the last number of each counter before entry `from` of the list, if the ids behind it tell it. */
 function numbersBefore(entries: readonly Entry[], from: number, named: NamedNumbers) {
   const known = new Map<string, number>();
   for (const [counter, made] of madeBehind(entries, from)) {

@@ -40,7 +40,7 @@ const nothing: Seen = { case: null, composed: null };
 /** Filesystems that fold case everywhere, and show nothing while a directory is empty: vfat, exfat. */
 const alwaysFolding: ReadonlySet<number> = new Set([0x4d44, 0x2011bab0]);
 
-/** Of the filesystems that can fold case, those that then fold composition as well: ext4, f2fs, tmpfs. */
+/** Filesystems that fold composition if they fold case: ext4, f2fs, tmpfs. */
 const composing: ReadonlySet<number> = new Set([0xef53, 0xf2f52010, 0x01021994]);
 
 /** A filesystem that may mount another one when a name is looked up: autofs. */

@@ -231,7 +231,7 @@ function refOf({ node }: Looking, file: string, fact: PathFact): FileRef {
   return ref;
 }
 
-/** Removes repeated files; of two entries for one file the first counts, unless a later one names the subtree. */
+/** Removes repeated files. The first entry for a file counts, unless a later one names the subtree. */
 export function once<F extends FileName & { readonly dir?: boolean }>(refs: readonly F[]): F[] {
   const found = new Map<string | null, F>();
   for (const ref of refs) if (ref.dir || !found.has(ref.key)) found.set(ref.key, ref);

@@ -185,7 +185,7 @@ export class MountView {
     // A folder that the container has under this machine's own path, too, keeps that.
     const renamed = this.mounted().filter(({ outside }) => this.inward(outside) !== outside);
     this.#insideOf = new Map([[this.#private, "/"], ...renamed.map(pairOf)]);
-    // The longest first: of two folders that fit, the deeper one is meant.
+    // The longest come first, because the deeper of two folders that fit is meant.
     const folders = [...this.#insideOf.keys()].sort((a, b) => b.length - a.length).map(escaped);
     this.#pattern = new RegExp(`(?<![\\w./~-])(?:${folders.join("|")})(?=$|[^\\w.-]|\\.(?:\\s|$))`, "g");
   }
@@ -354,7 +354,7 @@ const ownMounts: OwnMounts = {
   table: () => readHere("/proc/self/mountinfo"),
 };
 
-/** This process's namespaces, as clients name theirs; empty where the system has none. */
+/** This process's namespaces, as clients name theirs; empty: the system has none. */
 export function namespacesHere(): string {
   try {
     return ["mnt", "pid"].map(name => readlinkSync(`/proc/self/ns/${name}`)).join(" ");

@@ -376,7 +376,7 @@ const localNames: ReadonlySet<string> = new Set(
 
 /**
  * Parses `/proc/self/mountinfo`: the mount point is the fifth field, with octal escapes for blanks; the name of the
- * filesystem follows a dash. Of several mounts at one point the last counts.
+ * filesystem follows a dash. The last of several mounts at one point counts.
  */
 export function mountsIn(mountinfo: string): Mount[] {
   return mountinfo.split("\n").flatMap(line => {

@@ -216,8 +216,8 @@ interface Group {
 }
 
 /**
- * Yields the files that are not in `staged` by folder, `limits.stateGroupFilesMax` in a group at most. Lazily: of a large
- * worktree all groups at once would hold other requests up.
+ * Yields the files that are not in `staged` by folder, `limits.stateGroupFilesMax` in a group at most. It is lazy, because
+ * all groups of a large worktree at once would hold other requests up.
  */
 function* groupsOf(
   tracked: ReadonlyMap<string, Staged>,

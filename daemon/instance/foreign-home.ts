@@ -26,7 +26,8 @@ export function isForeignHome(home: string, container: Container): boolean {
   if (namespaces === "" || namespaces === before || namespaces.endsWith(hostProcesses)) return false;
   const mount = new MountTable(table).mountOf(home);
   const isMounted = mount === null || (mount.at !== "/" && !ownVolume.test(mount.root));
-  // A container may keep a directory of its own outside, where an earlier container's daemon was: that is no host's.
+  // A container may keep a directory of its own outside, and an earlier container's daemon may have used it. Such a
+  // directory is no host's.
   return isMounted && (hasPairs || before.endsWith(hostProcesses));
 }
 

@@ -49,8 +49,8 @@ export interface Journal {
   sync(): void;
   onDurable(callback: (durableSeq: number) => void): void;
   /**
-   * Resolves when everything committed before the call has been delivered, and every earlier proposal of this node has
-   * been delivered or has failed. Of a log elsewhere that does not answer for some seconds, what is known has to do.
+   * Resolves when everything committed before the call has been delivered, and every earlier proposal of this node has been
+   * delivered or has failed. If a log elsewhere does not answer for some seconds, it resolves with what is known.
    */
   barrier(): Promise<void>;
   /**

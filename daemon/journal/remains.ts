@@ -16,7 +16,7 @@ export interface Remains {
   readonly snapshots: readonly Snapshot[];
   /** The bytes of damaged snapshots, newest first, without their last line. */
   readonly damagedSnapshots: readonly Snapshot[];
-  /** By `seq`; of two entries with one `seq`, that of the later epoch. */
+  /** By `seq`. If two entries have one `seq`, this has the one of the later epoch. */
   readonly entries: ReadonlyMap<number, Entry>;
   /** Lines that are no entries. */
   readonly badLines: number;

@@ -2,10 +2,10 @@
  * What Kite's folder remembers of its journal, beside the journal's own folder. Without it, a lost journal would look like
  * one that never was.
  *
- * A start writes the mark before it serves, and a stop: so before the first answer of a life, and never again until its
- * end. That is enough, because the mark tells two things. Whether there was a journal is true from the first start on. How
- * far it went shows a copy that was made before, and is told to people. Where the folder is still there, its manifest knows
- * it exactly. Without the mark, other files of a daemon show that there was a journal.
+ * A start writes the mark before it serves, and a stop writes it again. That is enough, because the mark tells two things.
+ * Whether there was a journal is true from the first start on. How far the journal went tells people that a copy is older.
+ * If the folder is still there, its manifest knows that exactly. Without the mark, other files of a daemon show that there
+ * was a journal.
  */
 import {
   closeSync,

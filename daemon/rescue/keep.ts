@@ -163,9 +163,9 @@ export interface FileToKeep {
   readonly by: Author | null;
   readonly tool: string | null;
   readonly kind: VersionKind;
-  /** An edit tool wrote it: where there is no repository, only such files are kept. */
+  /** An edit tool wrote it. Without a repository only such files are kept. */
   readonly isEdit: boolean;
-  /** The session in whose directory it is, where there is no repository. */
+  /** The session in whose directory it is, if there is no repository. */
   readonly session: string | null;
   /** What the tool sent; null: the event does not have the whole file. */
   readonly text: SentText | null;
@@ -432,8 +432,8 @@ const readsMax = 2;
 const overtakenMax = 8;
 
 /**
- * Invariants: of a file one write waits at most, and one is kept at a time, in their order. What the queue has no room for is
- * missed, and counted.
+ * Invariants: at most one write of a file waits, and one is kept at a time, in their order. A write for which the queue has
+ * no room is missed, and counted.
  */
 export class KeepQueue {
   readonly #options: KeepQueueOptions;

@@ -168,7 +168,7 @@ export function wipeRow(archive: Pick<Archive, "versions">, wipe: Wipe): WipeRow
   return { wipe: wipeName(wipe), project, worktree, by: who, command, at: atMs, files: rows, more };
 }
 
-/** Of a content that is gone the version's own row says so. */
+/** If a content is gone, the version's own row says so. */
 function nameIfKept({ versions }: Pick<Archive, "versions">, n: number | null): string | null {
   return n === null || versions.get(n) === undefined ? null : versionName({ n });
 }

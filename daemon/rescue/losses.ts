@@ -40,7 +40,7 @@ function linesLost({ kept, now, committed }: Texts, isLoose: boolean): number {
   return lost.filter(line => bare(line) !== "" && !left.includes(bare(line))).length;
 }
 
-/** Of so few lines all may be edited at once. */
+/** Somebody may edit all of so few lines at once. */
 const fewLines = 5;
 
 /**
@@ -121,9 +121,10 @@ export class Losses {
   }
 
   /**
-   * Returns the loss; null: there is none, or it cannot be told. `by`: whose command changed the file, null if nobody knows. Nobody
-   * loses lines that a commit, a stash entry or the file still has, or whose file was only moved. Of a file that its only writer
-   * changed, or that somebody edited by hand, only lines count that are gone in any form. What is too long to be read is not told.
+   * Returns the loss; null: there is none, or it cannot be told. `by`: whose command changed the file, null if nobody knows.
+   * Nobody loses lines that a commit, a stash entry or the file still has, or whose file was only moved. If a file's only
+   * writer changed it, or somebody edited it by hand, only lines count that are gone in any form. Files that are too long to
+   * be read are left out.
    */
   async of(
     { path, file, worktree, writers, version }: Candidate,

@@ -285,13 +285,13 @@ function open(
 
 // rescue_state, rescue_purge, restore_begin, restore_end: what is kept, the removal of it, and the way back.
 
-/** Where the setting is off the daemon does not know what is in the store. */
+/** If the setting is off, the daemon does not know what is in the store. */
 const purgeOff = refuse(
   "not_available",
   "the setting rescue is off, so nothing was removed; what Kite kept before is in ~/.kite/rescue: delete that folder",
 );
 
-/** The refusal where the setting is off. */
+/** The refusal if the setting is off. */
 const rescueOff = refuse(
   "not_available",
   "Kite keeps no versions of files: the setting rescue is off; switch it on, then run kite down and kite up",

@@ -1,4 +1,4 @@
-/** What the daemon has for the rescue of work; null where the person's setting is off: then none of its code runs. */
+/** What the daemon has for the rescue of work. Null: the person's setting is off, and none of its code runs. */
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { BoundedMap } from "../bounded-map.ts";

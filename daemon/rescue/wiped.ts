@@ -370,7 +370,7 @@ export function endedFlights(services: RescueServices, rescue: Rescue): Listener
 
 /**
  * Keeps what a write has left; a file that did not change since the write was granted has nothing of it. `isOver`: the next
- * write may have begun; of one of before this start, an edit has taken it over.
+ * write may have begun. If the write is from before this start, an edit has taken it over.
  */
 async function keepFlight(
   { facts, clock }: RescueServices,
@@ -444,7 +444,7 @@ async function keepWork(run: RescueRun, action: KeepWork): Promise<HookOutcome |
   });
   const late = new Map(coming.map(({ work, ...one }, i) => [candidates[i]?.path ?? "", { ...one, work }]));
   const keeping = keepAll(services, rescue, coming, candidates, path => void late.delete(path));
-  // Where Kite holds nobody up, the line and the copies run side by side.
+  // If Kite holds nobody up, the line and the copies run side by side.
   if (observes || treeGuard === "off") return null;
   const leftMs = scope.answerByMs - limits.firstByteMs - clock.now();
   await withinMs(keeping, Math.max(0, Math.min(limits.rescueWipeWaitMs, leftMs)));
@@ -543,7 +543,7 @@ function kept({ archive, keeper }: Rescue, path: string, now: Stamped | null): V
 }
 
 /**
- * Keeps what granted writes of these files replace, where it is uncommitted work. Resolves when each of them is a version, or
+ * Keeps what granted writes of these files replace, if it is uncommitted work. Resolves when each of them is a version, or
  * after `limits.rescueReplaceWaitMs` of work, with the paths of those that are not. Undefined: all are.
  */
 function keepReplaced(
@@ -630,7 +630,7 @@ function unheardFlight(
   return { file, by: { session, agent, name }, sinceMs, isPast };
 }
 
-// What the rescue of work does at events of hooks. Where the person's setting is off, none of it is called.
+// What the rescue of work does at events of hooks. If the person's setting is off, none of it is called.
 
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
 
@@ -658,7 +658,7 @@ export const rescuePart: HookPart<RescueServices> = {
   eventWaits: (services, { session }) => {
     if (services.rescue !== null) compareAtEvent(services, services.rescue, session, false);
   },
-  // Of a file that changed, the notice with the line that restores it comes instead.
+  // If the file changed, the notice with the line that restores it comes instead.
   beforeNotes: ({ rescue, engine }, { session }) => {
     if (rescue === null || rescue.waiting === 0) return undefined;
     const { bySession, pending } = engine.state.notes;

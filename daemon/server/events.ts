@@ -221,7 +221,7 @@ export class EventHub {
     const subscriber: Subscriber = { connection, filter, cursor: from, skipped: 0, toldAt: 0, state };
     this.#subscribers.set(connection, subscriber);
     this.#filters.add(subscriber);
-    // Of a connection that has closed meanwhile, this takes the subscriber away at once.
+    // If the connection has closed meanwhile, this removes the subscriber at once.
     if (before === undefined) connection.tie(() => this.#remove(connection));
     return { cursor: from, lagged };
   }

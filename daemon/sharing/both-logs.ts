@@ -24,7 +24,7 @@ export function bothLogs(shared: SharedStore): BothLogs | Refusal {
   };
 }
 
-/** Both logs where the store does not answer: it is read as this daemon knows it. */
+/** Both logs if the store does not answer. The store is read as this daemon knows it. */
 export function logsOfCopy(
   store: SharedStore,
 ): Pick<BothLogs, "own" | "shared" | "node" | "records" | "wall"> {

@@ -32,7 +32,7 @@ export function awayRefusal(condition: Condition, hasOpened: boolean): Refusal |
   return refuse("store_away", `${what}: try again later. Locks and edits go on without it`);
 }
 
-/** Returns what is said where the settings name another store than `joined`, with which this machine shares projects. */
+/** Returns the refusal if the settings name another store than `joined`, with which this machine shares projects. */
 function otherStore(joined: string): Refusal {
   const back = `kite config set store ${shellArgument(joined)} && kite down && kite up`;
   return refuse(

@@ -105,7 +105,7 @@ export class CopyWriter {
     }
   }
 
-  /** Of a state that is too large the first line is written alone. */
+  /** If the state is too large, only the first line is written. */
   async #fill(file: FileHandle, head: string, lines: Iterable<string>): Promise<void> {
     const first = `${head}\n`;
     await file.writeFile(first);

@@ -339,7 +339,7 @@ async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promis
   }
 }
 
-/** Of a change of a task, what stays. */
+/** What a change of a task leaves as it is. */
 export const noChange = {
   by: null,
   dependsOn: null,

@@ -29,8 +29,8 @@ export function ownEvents(step: Step, isShared: (project: string) => boolean): S
 }
 
 /**
- * Returns the events for each of this machine's projects that they are about; none of a project that is not shared here. `isOnce`:
- * of clones that share one name the first alone.
+ * Returns the events for each of this machine's projects that they are about; none of a project that is not shared here.
+ * `isOnce`: only the first of several clones that share one name.
  */
 export function eventsHere(
   events: readonly CoreEvent[],

@@ -1,8 +1,9 @@
 /**
  * What a task that both logs have gets in the store, by what changed here and what changed there since this machine left.
  *
- * Invariants: a field that changed on one side alone counts; of one that changed on both the store's stays, and is named. Labels and
- * dependencies are sets: what was added or taken out here is so there, too. What somebody works on there, or did there, keeps its status.
+ * Invariants: a field that changed on one side alone counts. If a field changed on both sides, the store's stays, and the
+ * field is named. Labels and dependencies are sets: what was added or removed here is added or removed there. A task that
+ * somebody works on there, or did there, keeps its status.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { LeftOutField } from "../../protocol/schemas/store.ts";

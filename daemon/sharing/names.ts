@@ -121,7 +121,7 @@ export class SharedNames {
     if (id === this.#person) return null;
     const isSession = typeof id === "string" && nodeOf(id) !== null;
     for (const [key, one] of Object.entries(value)) {
-      // Of a hypothesis, or of a task in its request.
+      // The name is a hypothesis's, or a task's in its request.
       const isOther = key === "name" && !isSession;
       found[key] = isOther ? one : this.#out(one, project, key, key === "name" || ofSessions.has(key));
     }

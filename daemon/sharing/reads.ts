@@ -1,6 +1,6 @@
 /**
- * Reads of what machines share, while the store does not answer: each reply says as of when it is. Where nothing is known, that a
- * task or key is not there would look like a fact, so the read is refused.
+ * Reads of what machines share, while the store does not answer. Each reply says as of when it is. If nothing is known, the
+ * read is refused: else a missing task or key would look like a fact.
  */
 import type { Refusal } from "../../protocol/codes.ts";
 import { storeUnknown } from "../../protocol/codes.ts";

@@ -111,7 +111,7 @@ async function share(
   if (dryRun) {
     if (!wasShared) mayCopy({ log: shared.own, project }, { log: logs.shared, project: as });
     const { tasks, context } = contentsOf({ log: shared.own, project });
-    // Of what the store has changes alone are brought over.
+    // If the store has a task already, only changes are brought over.
     const missing = missingAt({ log: logs.shared, project: as }, tasks);
     const counts = { tasks: missing.length, context: context.length, unread };
     return { ok: true, project, as, wasShared, ...counts, ...nothing } satisfies StoreShareReply;
@@ -191,13 +191,13 @@ function renumbered(
   return { others: { ...others, tasks } };
 }
 
-/** Names the way out where the store does not answer. */
+/** Names the way out if the store does not answer. */
 function notLeftAway(refusal: Refusal): Refusal {
   const how = "To leave with what this machine knows of the store: kite store leave --away";
   return { ...refusal, error: `${refusal.error.replace(/\.$/, "")}. ${how}` };
 }
 
-/** Says that a leave did not begin, and what gets a person out where the store takes no more. */
+/** Says that a leave did not begin, and what gets a person out if the store takes no more. */
 function notMoved(error: unknown): never {
   if (!(error instanceof CopyRefused)) throw error;
   const so =
@@ -247,7 +247,7 @@ async function nameOf(
   return { project: repository.project, as: found.name };
 }
 
-/** Refuses where an agent of such a project is in its turn. */
+/** Refuses if an agent of such a project is in its turn. */
 function busyRefusal(
   { engine, presence }: StoreServices,
   isOf: (project: string) => boolean,

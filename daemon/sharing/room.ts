@@ -33,7 +33,10 @@ export function whoMakesRoomInBoth(
   }
 }
 
-/** Whether the session has nothing in the shared log, in each of its terminals. Of a log that nobody has read, it may have something. */
+/**
+ * Whether the session has nothing in the shared log, in each of its terminals. It may have something in a log that nobody
+ * has read.
+ */
 function hasNothingThere({ outbox }: State, shared: State | null, { id }: Session): boolean {
   const sharedIds = [...(outbox.bySession.get(id) ?? [])];
   if (sharedIds.length === 0) return true;

@@ -201,8 +201,8 @@ export async function moveAll(
 
 /**
  * Copies back what is open in all shared projects, and ends their sharing; the store keeps its own. The messages that this
- * machine's sessions have not read come along. Of clones that share one name, the first gets it. What broke off before is
- * finished, or the store is away. Rejects with `CopyRefused`, and may run again then.
+ * machine's sessions have not read come along. The first of several clones that share one name gets it. What broke off
+ * before is finished, or the store is away. Rejects with `CopyRefused`, and may run again then.
  */
 export async function takeBack(
   logs: Pick<BothLogs, "own" | "shared" | "node" | "records" | "wall">,
@@ -225,7 +225,7 @@ export async function takeBack(
   await copyLate(logs, names);
   const numbers = all.flatMap(one => one.numbers);
   const letters = numberLetters(own.state, numbers, { isShared: false, at: logs.wall() });
-  // In one batch of the log: an agent hears of its numbers if they count, also where the daemon is killed.
+  // In one batch of the log: an agent hears of its numbers if they count, also if the daemon is killed.
   const left = enter(own, { type: "sharing_set", node: "", projects: [] });
   await Promise.all([left, tell(own, letters)]);
   await copyLate(logs, names);
@@ -278,7 +278,7 @@ async function beginLeave({ records }: Pick<BothLogs, "records">, here: Place, t
   const copies = doneIn(here).filter(task => isCopy(task, all.get(task.id), there));
   // Others opened anew what was done here.
   const reopened = copies.filter(({ id }) => ids.has(id));
-  // As they are here: of what a share left out the store has another version.
+  // The tasks are as here. The store has another version of what a share left out.
   const done = copies.filter(({ id }) => !ids.has(id));
   await removeTasks(
     log,

@@ -275,7 +275,7 @@ export class SharedStore {
           if (isReplayed) return;
           onStep(entry, step);
           this.#file.stepped(entry);
-          // Of what a higher level takes nothing was told.
+          // Nothing was published yet of what only a higher level takes.
           if (entry.command.type === "rules" && this.#hasLease) void this.tellAnew();
         },
       });

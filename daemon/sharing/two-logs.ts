@@ -2,8 +2,9 @@
  * This machine's log and the one that it shares, as one. The tasks, messages, context and debates of a shared project go to
  * the shared log, all else to the machine's own.
  *
- * Invariants: no entry is in both logs; of an acknowledgement and of an import each log gets what is its own. What a session says in the shared log comes behind what the outbox has of it. A
- * caller gets one answer, with this machine's names. Nobody waits for a store that is known to be away.
+ * Invariants: each entry is in exactly one log. Kite splits an acknowledgement or an import that touches both. The rows that
+ * the outbox has of a session go to the shared log before the session's own commands. A caller gets one answer, with this
+ * machine's names. Nobody waits for a store that is known to be away.
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";

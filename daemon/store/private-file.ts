@@ -36,7 +36,7 @@ export function readPrivateFile(path: string, bytesMax: number): FileText {
   });
 }
 
-/** Reads a file, or what a link leads to, that may not be open to others where `isPrivate`. */
+/** Reads a file, or what a link leads to. `isPrivate`: it may not be open to others. */
 export function readLinkedFile(path: string, bytesMax: number, isPrivate: boolean): FileText {
   return readBounded(path, bytesMax, flags, isPrivate ? openToOthers : () => null);
 }

@@ -83,7 +83,7 @@ export function noteLock(
       name,
       project,
       type,
-      // Of several files, the one that another actor has.
+      // If there are several files, this is the one that another actor has.
       file: typeof path === "string" ? path : file,
       decision: request.runs === true ? "note" : "deny",
       rule: code === "edits_held" ? "freeze" : rule,

@@ -86,7 +86,7 @@ export function* inboxPage(
   return `{"ok":true,"messages":[${messages.join(",")}],"unread":${unread}${more}}`;
 }
 
-/** Which messages: of the sessions that the log calls `ids` those that they sent or got; undefined: of all sessions. */
+/** Which messages: those that the sessions with these `ids` in the log sent or got. Undefined: those of all sessions. */
 interface PostedOf extends Pick<RowsOf, "from"> {
   readonly ids?: readonly string[] | undefined;
 }
@@ -102,7 +102,10 @@ export function* postedRows(log: LogView, { ids, from }: PostedOf = {}): Generat
   }
 }
 
-/** Which messages: of one project, or with null of all; of one session those that it sent or got, or of all. */
+/**
+ * Which messages: those of one project, or with null of all. `id`: those that this session sent or got; without it, those of
+ * all.
+ */
 interface PostedWanted extends PageOf {
   readonly id?: string | undefined;
 }
@@ -194,7 +197,7 @@ export function contextRow(item: ContextItem, now: number): ContextRow {
   };
 }
 
-/** Which keys: of one project, or with null of all. A page begins after the key `after`. */
+/** Which keys: those of one project, or with null of all. A page begins after the key `after`. */
 interface ContextWanted {
   readonly project: string | null;
   readonly prefix?: string | undefined;

@@ -38,7 +38,7 @@ export function byPosition(a: Pick<Keyed<unknown>, "place" | "key">, b: typeof a
 export interface RowsOf {
   readonly id?: string | undefined;
   readonly project?: string | undefined;
-  /** The rows before this position are not wanted either; where rows have an index by it, none of them is looked at. */
+  /** The rows before this position are not wanted either. If rows have an index by it, none of them is looked at. */
   readonly from?: { readonly place: number } | null | undefined;
 }
 
@@ -199,7 +199,9 @@ export function hasRowsOf(logs: Logs, log: LogView, project: string): boolean {
   return false;
 }
 
-/** Returns a position in a log as `next` has it. Of the first log it is the plain position, unless that looks like a mark. */
+/**
+ * Returns a position in a log as `next` has it. In the first log it is the plain position, unless that looks like a mark.
+ */
 function mark(n: number, position: string): string {
   return n === 0 && !position.startsWith("\n") ? position : `\n${n} ${position}`;
 }

@@ -143,7 +143,7 @@ export function workedOn(logs: Logs, session: string, agent?: string | null): Wo
 
 /** Returns the same claims as tasks of the log that has them. */
 export function claimsBy(logs: Logs, session: string, agent?: string | null): Task[] {
-  // Where nothing is shared, nothing more is looked at.
+  // If nothing is shared, nothing more is looked at.
   const claims = logs.logs.length === 1 ? claimsOf(logs.state, session) : sharedClaims(logs, session);
   return claims
     .filter(task => agent === undefined || claimerOf(task)?.agent === agent)
@@ -158,7 +158,10 @@ function sharedClaims(logs: Logs, session: string): Task[] {
 /** Positions of files with waiters only come after those of all grants. */
 const waitingFrom = 2 ** 52;
 
-/** Locked files in the order in which their holders got them, then files that have waiters only; of one holder, only locked files. */
+/**
+ * Yields locked files in the order in which their holders got them, then files that have waiters only. With a holder's `id`
+ * it yields only locked files.
+ */
 export function* lockRows(source: RowSource, { id }: RowsOf = {}): Generator<Keyed<LockRow>, void> {
   const { state } = source.engine;
   for (const hold of id === undefined ? state.locks.holds.values() : holdsOfSession(state, id))

@@ -49,7 +49,10 @@ export async function workStates(services: Services, project: string | null): Pr
   return found;
 }
 
-/** Files in the order of their latest writes, without files that git ignores; of a session those that it wrote. */
+/**
+ * Yields files in the order of their latest writes, without files that git ignores. With a session it yields those that the
+ * session wrote.
+ */
 export function* writeRows(
   services: Services,
   states: WorkStates,
@@ -117,7 +120,10 @@ function wordFor(state: FileState | undefined): WriteRow["state"] {
 
 // Declarations as `query` shows them: those of this machine's log, and of other machines those of the logs that it shares.
 
-/** Declarations that hold, in the order they began, then by their agents; of a session those of its agents. */
+/**
+ * Yields the declarations that hold, in the order they began, then by their agents. With a session it yields those of its
+ * agents.
+ */
 export function* declarationRows(
   logs: Logs,
   { id, project }: RowsOf = {},
@@ -134,7 +140,7 @@ export function* declarationRows(
   yield* rows.sort(byPosition);
 }
 
-/** Declarations that ended: those of this machine, then those of others; of each log the oldest first. */
+/** Yields the declarations that ended: those of this machine, then those of others. Each log's oldest come first. */
 export function* endedDeclarationRows(
   logs: Logs,
   { id, project }: RowsOf = {},
@@ -148,7 +154,7 @@ export function* endedDeclarationRows(
     }
 }
 
-/** This machine's log, and the shared ones; of a project only that which has it. */
+/** Returns this machine's log and the shared ones. With a project it returns only the log that has it. */
 function logsWith(logs: Logs, project: string | undefined): readonly LogView[] {
   const [own, ...shared] = logs.logs;
   if (own === undefined || shared.length === 0 || project === undefined) return logs.logs;

@@ -214,7 +214,10 @@ export async function narrowed<P extends Placed>(
 
 type States = ReadonlyMap<string, FileState>;
 
-/** Whether it matters if the command changes the file: of `tracked` ones it takes all that it reaches. */
+/**
+ * Whether it matters if the command changes the file. A command that loses `tracked` files takes all that it reaches, so
+ * only files that git may not know matter.
+ */
 function isAsked(loses: Changed["loses"] | undefined, state: FileState | undefined): boolean {
   if (loses === "ignored") return state?.ignored === true;
   return loses !== "tracked" || mayBeUnknown(state);

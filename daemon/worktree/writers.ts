@@ -122,7 +122,7 @@ function actorOf({ sessions }: State, { session, agent }: Writer): Actor {
   return { session, agent, incarnation: sessions.live.get(session)?.incarnations[0]?.ordinal ?? 0 };
 }
 
-// Which writes of others an actor knows of, where its client does not check that itself. The writes are those of the state:
+// Which writes of others an actor knows of, if its client does not check that itself. The writes are those of the state:
 // tools' edits and changes by shell lines, of files in repositories, also after they were committed. A change that no hook
 // tells of counts as nobody's.
 //
@@ -131,7 +131,7 @@ function actorOf({ sessions }: State, { session, agent }: Writer): Actor {
 type Known = Pick<BaseState, "writes" | "sessions">;
 
 export class SeenWrites {
-  /** The `seq` of the latest write that an actor knows of in a file, where its own writes do not tell that. */
+  /** The `seq` of the latest write that an actor knows of in a file, if its own writes do not tell that. */
   readonly #known = new BoundedMap<string, number>({ entriesMax: limits.writersMax });
 
   /**

@@ -48,7 +48,7 @@ export function runsInside(inner: Actor, outer: Actor): boolean {
   return outer.command === undefined || isInside(inner.command, outer.command);
 }
 
-/** Whether both are commands, and neither runs inside the other: of one session, too, they exclude each other. */
+/** Whether both are commands, and neither runs inside the other. Such commands exclude each other, also in one session. */
 export function areBeside({ command: a }: Actor, { command: b }: Actor): boolean {
   return a !== undefined && b !== undefined && a !== b && !isInside(a, b) && !isInside(b, a);
 }

@@ -319,7 +319,7 @@ export function sets<Row>(valuesOf: (row: Row) => Key | readonly string[]): Inde
 }
 
 const none: readonly string[] = [];
-/** Of more values a set is made before they are looked up. */
+/** More values than this become a set before they are looked up. */
 const fewMax = 16;
 
 /** Keeps the paths of the rows' files. */

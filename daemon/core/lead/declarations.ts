@@ -85,7 +85,7 @@ function plain(text: string): string {
   return text.trim().replace(/\s+/gu, " ").replace(/[.!]$/u, "").toLowerCase();
 }
 
-// Whether what an agent declared fits what its client says of it. Where either says nothing, nothing is compared.
+// Whether what an agent declared fits what its client says of it. If either says nothing, nothing is compared.
 
 /** The role of each kind, in the order of `kinds`; null: none of the table of roles. */
 const kindRoles: readonly (Role | null)[] = [
@@ -103,7 +103,7 @@ interface Declared {
   readonly team: string;
 }
 
-/** What an agent client says of an agent; null where it says nothing. */
+/** What an agent client says of an agent; null: it says nothing. */
 interface ClientWord {
   /** A teammate's own name, or a subagent's type, with a number if others of its session have it. */
   readonly name: string | null;

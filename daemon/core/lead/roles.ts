@@ -358,7 +358,7 @@ export function* checkRoles({ sessions, roles }: State): Generator<string> {
 // Roles that a person gives to agents of another machine: the shared log keeps each until the agent's own node has given it.
 //
 // Invariants: the node's own log decides which role its agents have. It gives each such role once, and the entry that gives
-// it publishes it to the shared log. Of several roles the latest counts. A role that waits ends with its agent.
+// it publishes it to the shared log. The latest of several roles counts. A role that waits ends with its agent.
 
 /** In the shared log: a person gives an agent of some machine a role. */
 const roleSend: Handler<"role_send", State> = (state, { by, whose, role }, { seq }, step) => {

@@ -129,7 +129,7 @@ export const messageImport: Handler<"message_import"> = (state, command, _meta, 
     step.reply = refuse("messages_full", error);
     return;
   }
-  // Where it comes from it may answer another one, which is not here.
+  // In its own log it may answer another message, which is not here.
   const posting = { ...command, to, thread: null, replyTo: null };
   step.reply = { ok: true, reached: to.length };
   if (to.length > 0) putMessage(state, posting, step);

@@ -17,7 +17,7 @@ export const actorPart: Handler<"actor_part"> = (state, { session, agent, part, 
     step.reply = noSession(state, session);
     return;
   }
-  // Of a part that this program does not know nothing is kept.
+  // Parts that this program does not know are dropped.
   for (const [name, rules] of partsOf(state))
     if (name === part) rules.take(state, session, agent, value, step);
   step.reply = { ok: true };

@@ -389,7 +389,7 @@ type Joined<T> = (T extends unknown ? (one: T) => void : never) extends (all: in
   ? All
   : never;
 
-/** Returns all rows of these tables in one; of two rows of a name the later counts. */
+/** Returns all rows of these tables in one. The later of two rows with one name counts. */
 export function joined<T extends object>(tables: readonly T[]): Joined<T> {
   return Object.assign({}, ...tables);
 }

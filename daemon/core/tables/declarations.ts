@@ -30,7 +30,7 @@ export interface Declaration extends Whose {
   readonly plan: readonly string[];
   readonly files: readonly DeclaredFile[];
   readonly uncertainties: readonly UncertaintyRow[];
-  /** Where its client says otherwise, a sentence each. */
+  /** A sentence for each point in which its client says otherwise. */
   readonly mismatches: readonly string[];
   /** Wall time in milliseconds. */
   readonly declaredAt: number;

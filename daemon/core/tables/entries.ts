@@ -222,7 +222,7 @@ export interface Points<S> {
   /** Whether `by` answers for another actor, and so may end its work on a task. */
   answersFor?(state: S, by: Actor, other: Actor): boolean;
 
-  // Of the slices that have a rule at one of these points the first one answers.
+  // The first slice that has a rule at one of these points answers.
 
   /** Returns why one more session without a process cannot begin, or null. */
   roomForSession?(state: S): Refusal | null;

@@ -141,7 +141,7 @@ export function locksOf(table: ActorTable, actor: Actor): ActorLocks | undefined
   return table.byKey.get(actorKey(actor));
 }
 
-/** Returns the rows of the actor and of its commands; of a command only its own. Sorted as `rowsOfSession`. */
+/** Returns the rows of the actor and of its commands. A command has only its own. Sorted as `rowsOfSession`. */
 export function rowsOfActor(table: ActorTable, actor: Actor): readonly ActorLocks[] {
   if (actor.command === undefined && hasCommands(table.bySession.get(actor.session)))
     return rowsOfSession(table, actor.session, actor.incarnation).filter(row => sameActor(row.actor, actor));
@@ -149,7 +149,10 @@ export function rowsOfActor(table: ActorTable, actor: Actor): readonly ActorLock
   return row === undefined ? noRows : [row];
 }
 
-/** Returns the rows that wait while this row's command waits: of its actor, and of the commands that it runs inside. */
+/**
+ * Returns the rows that wait while this row's command waits. They are its actor's, and those of the commands that it runs
+ * inside.
+ */
 export function rowsAround({ session, actor }: Pick<ActorLocks, "session" | "actor">): readonly ActorLocks[] {
   if (actor.command === undefined) return noRows;
   return [...session.rows].filter(row => runsInside(actor, row.actor));
@@ -201,7 +204,7 @@ function emptySession(): SessionLocks {
   return { rows: new Set(), held: 0, queued: 0, commands: 0 };
 }
 
-/** Returns the actor's row; if it has none, an empty one where commands in its session may matter, else null. */
+/** Returns the actor's row. If it has none, returns an empty one if commands in its session may matter, else null. */
 export function rowOrEmpty(table: ActorTable, actor: Actor): ActorLocks | null {
   const known = locksOf(table, actor);
   if (known !== undefined) return known;

@@ -169,7 +169,7 @@ export interface Session {
   readonly incarnations: readonly Incarnation[];
   /** The names of the agents within it, by agent id, in the order they began; `nameAgent` sets them. */
   readonly agents: ReadonlyMap<string, string>;
-  /** The names of those that ended, the latest last, for where their work and their trail are shown; see `agents.ts`. */
+  /** The names of the agents that ended, the latest last, to show their work and their trail; see `agents.ts`. */
   readonly endedAgents: ReadonlyMap<string, string>;
 }
 

@@ -469,7 +469,7 @@ interface TaskApprove {
   readonly retry?: Retry;
 }
 
-/** Makes tasks pending that their author has or did, since its work came back. Of the outbox alone. */
+/** Makes tasks pending that their author has or did, since its work came back. Only outboxes send it. */
 export interface TaskReturn {
   readonly tasks: readonly string[];
   /** The author's session as its node calls it, or its id in the shared log. */

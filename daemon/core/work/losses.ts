@@ -154,7 +154,9 @@ const stashesNoted: Handler<"stashes_noted"> = (state, command, meta, step) => {
   }
 };
 
-/** Whether the entry is the actor's session's own. Of two terminals that have the session open, each has its own. */
+/**
+ * Whether the entry is the actor's session's own. Two terminals that have the session open each have entries of their own.
+ */
 export function isOwnStash(
   state: BaseState,
   actor: Actor,

@@ -36,8 +36,8 @@ interface Look {
 class NotAnswered extends Error {}
 
 /**
- * Asks git for the difference of commits: git reads trees, and no file of the working tree. Unknown are commits that
- * the command itself fetches, and where an earlier command of its line leads. In those cases only git's own refusal to
+ * Asks git for the difference of commits: git reads trees, and no file of the working tree. It does not know commits that
+ * the command itself fetches, nor where an earlier command of its line leads. In those cases only git's own refusal to
  * overwrite uncommitted work protects it.
  */
 export class ChangeFacts {

@@ -384,7 +384,7 @@ export class ListFacts {
     const { out } = await this.#list(place, ["diff-index", ...how, commit, "--"], allowance);
     const staged = new Map<string, string | null>();
     for (const [, mode = "", oid = "", kind, file = ""] of out.matchAll(changePattern)) {
-      // Of a file in conflict git says nothing certain: it always counts as changed.
+      // Git says nothing certain of a file in conflict, so the file always counts as changed.
       const isIn = !/^0+$/.test(mode) && kind !== "U";
       staged.set(file, isIn ? `${mode} ${oid}` : null);
     }

@@ -151,7 +151,7 @@ export function lastingError(error: unknown, where: string): StoreUnfit | null {
     : new StoreUnfit(`the store ${where} said: ${errorMessage(error)}; ${advice}`, what);
 }
 
-/** Whether a server refused the password; of several servers', whether one did. */
+/** Whether a server refused the password. One of several servers is enough. */
 function isOfPassword(error: unknown): boolean {
   if (error instanceof NoServer) return error.errors.some(isOfPassword);
   if (error instanceof StoreUnfit) return error.isOfPassword;
@@ -165,7 +165,7 @@ function routineOf(error: unknown): unknown {
   return error instanceof Error && "routine" in error ? error.routine : null;
 }
 
-/** Returns what a person can do about an error; of several servers', about the first for which there is something. */
+/** Returns what a person can do about an error. If several servers failed, the first error with advice counts. */
 function adviceOn(error: unknown): string | undefined {
   if (error instanceof NoServer) return error.errors.map(adviceOn).find(advice => advice !== undefined);
   const code = sqlState(error);

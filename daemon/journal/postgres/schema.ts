@@ -112,7 +112,7 @@ interface Head extends StoreIdentity {
   readonly additions: number;
 }
 
-/** Whether the schema exists. To make it needs a right in the whole database, also where it exists. */
+/** Whether the schema exists. Making it needs a right in the whole database, also if it exists. */
 async function hasSchema(connection: Connection, schema: string): Promise<boolean> {
   const rows = await connection.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
   return rows.length > 0;
