@@ -31,7 +31,7 @@ interface Parts {
   readonly unhooked: Pick<UnhookedWatch, "close">;
   readonly listening: Listening;
   readonly engine: Log;
-  /** What closes before the own log, if anything is shared. */
+  /** The shared part, which closes before the own log; null: nothing is shared. */
   readonly shared: { close(): Promise<void> } | null;
   readonly events: EventHub;
   readonly server: Server;

@@ -19,7 +19,10 @@ export interface DaemonOptions {
   readonly version: string;
   /** The user's settings; those of a `LiveConfig` change while the daemon runs. */
   readonly config: UserConfig;
-  /** One a client; events whose entry names no client are of the first. With none the daemon takes no hooks. */
+  /**
+   * One adapter a client. The first one takes events whose entry names no client. Without adapters the daemon takes no
+   * hooks.
+   */
   readonly adapters: readonly HookAdapter[];
   readonly log: Logger;
   /** A shared store in place of the one that the settings name, for tests. */

@@ -171,7 +171,7 @@ function retryOf({ command, origin }: Entry, hasNodes: boolean): Retry | undefin
 /** Applies the entry and returns true, or changes nothing: then it is for `apply`. */
 export function applyUnheard(state: BaseState, entry: Entry): boolean {
   const { command } = entry;
-  // What waits or is granted in another entry's step, and an entry out of order, are for the plain way too.
+  // The plain way applies entries out of order, too, and those while anybody waits.
   if (state.locks.waiters.size > 0 || entry.seq !== state.seq + 1) return false;
   if (command.type === "lock_request") return take(state, command, entry);
   return command.type === "lock_release" && release(state, command, entry);

@@ -20,7 +20,7 @@ export interface LogView {
   readonly asOfMs?: number | null | undefined;
   /** Returns what a project of this machine is called there. */
   project(project: string): string;
-  /** Returns who an actor of this machine is there. One that is unknown there is returned as it is. */
+  /** Returns who an actor of this machine is there. Returns an actor that the log does not know as it is. */
   actor(actor: Actor): Actor;
   /** Returns a row or a reply of that log with this machine's ids, names and projects. What people and agents wrote stays. */
   outward<Shown>(shown: Shown): Shown;

@@ -94,9 +94,9 @@ function otherComposition(name: string): string | null {
 }
 
 /**
- * Remembers how directories fold. To find out, it looks up an existing name in another spelling and checks whether the
- * same file answers. A directory whose names show nothing (an empty one) is assumed to fold like its parent, as systems
- * with a choice per directory do. Results are kept: a directory that has names cannot change.
+ * Remembers how directories fold. It looks up an existing name in another spelling and checks whether the same file answers.
+ * A directory whose names show nothing (an empty one) is assumed to fold like its parent, as systems with a choice per
+ * directory do. Results are kept: a directory that has names cannot change.
  */
 export class Foldings {
   readonly #outside: BudgetedFs;

@@ -85,7 +85,7 @@ export interface Facts {
   worktreeOf(cwd: string, gitDir: string): Promise<string | null | Unreachable>;
   /** The current commit and log length of a repository, as the start for `commits`. */
   commitMark(place: GitPlace): Promise<CommitMark | Unreachable>;
-  /** Those of `files` in commits made since `mark`, with the abbreviated id of each one's latest commit. */
+  /** Returns those of `files` that are in commits made since `mark`, with the abbreviated id of each one's latest commit. */
   commits(
     place: GitPlace,
     mark: CommitMark,

@@ -152,7 +152,7 @@ interface MountViewOptions {
   readonly name: string;
   /** The container's table; null: it could not be read. */
   readonly inside: MountTable | null;
-  /** Those of its mounts that this user cannot see on this machine. */
+  /** The container's mounts that this user cannot see on this machine. */
   readonly hidden: ReadonlySet<MountRow>;
   readonly outside: MountTable;
   /** `KITE_MOUNTS`: in the mount of its own folder, a pair goes before the table. */
@@ -164,7 +164,7 @@ interface MountViewOptions {
 /** Below it stand the files that only a container sees. The colon keeps it apart from folders that people make. */
 const privateFolder = "/container:";
 
-/** What agents and scripts store there is theirs, and these are for the daemon to read again. */
+/** Agents and scripts store the first of these, and the daemon reads the others again. */
 const asTheyAre: ReadonlySet<string> = new Set(["value", "next", "cursor", "token", "rid"]);
 
 export class MountView {
@@ -393,7 +393,7 @@ export class MountViews {
     const made = this.#make(mounts);
     this.#views.set(key, made);
     const view = await made;
-    // Whoever corrects what is wrong need not wait.
+    // A person who corrects the fault need not wait.
     if (!(view instanceof MountView)) this.#views.delete(key);
     else this.#pairs.set(view.name, view.mounted());
     return view;

@@ -358,7 +358,7 @@ function readSmallHere(path: string, bytesMax: number): string | null {
 /** The table that was read last in this thread, and its text. */
 let lastTable: { readonly text: string; readonly mounts: readonly Mount[] } = { text: "", mounts: [] };
 
-/** To read the table costs half of what it costs to read and parse it. */
+/** Reading the table costs half of reading and parsing it. */
 function mountsNow(): readonly Mount[] | null {
   if (process.platform !== "linux") return null;
   const text = readFileSync("/proc/self/mountinfo", "utf8");

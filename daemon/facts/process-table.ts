@@ -71,7 +71,7 @@ class OpenStats<Row extends Shown> {
         const row = this.#parse(known.bytes.toString("latin1"));
         if (!isSame(known.row, row)) known.row = row;
       }
-      // One that is stopped is shown as soon as it runs on.
+      // A stopped process shows as soon as it runs on.
       const isAtWork = known.row !== null && !known.row.stopped && !known.row.zombie;
       known.looksLeft = isAtWork ? limits.briefLooksMax : 0;
       return known.row;
@@ -85,7 +85,7 @@ class OpenStats<Row extends Shown> {
     return bytes.length === size && this.#buffer.compare(bytes, 0, size, 0, size) === 0;
   }
 
-  /** Throws if the process is gone. One that has ended and was not collected yet has none: `0 0 0 ...`. */
+  /** Throws if the process is gone. A process that has ended and was not collected yet has no memory: `0 0 0 ...`. */
   #hasMemory(memoryFd: number): boolean {
     const size = readSync(memoryFd, this.#buffer, 0, limits.statBytes, 0);
     return size > 2 && !(this.#buffer[0] === zero && this.#buffer[1] === blank);

@@ -209,7 +209,7 @@ export interface LifeSigns {
   readonly status: ClientStatus | null;
   /** How long the youngest child of its process has run, in milliseconds; time over which the machine slept counts. */
   readonly childMs: number | "none" | "unknown";
-  /** One of the files did not answer in time, so that what is not seen proves nothing. */
+  /** One of the files did not answer in time, so a missing sign proves nothing. */
   readonly isUnreadable: boolean;
 }
 

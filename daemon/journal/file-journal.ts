@@ -474,7 +474,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Encodes as many proposals of `batch` as fit in one write. One that is too large for the log is refused alone. */
+  /** Encodes as many proposals of `batch` as fit in one write. Refuses only the proposal that is too large for the log. */
   #encode(batch: readonly Waiting[]): { entries: Entry[]; bytes: Buffer; taken: number } {
     const entries: Entry[] = [];
     let taken = 0;
@@ -535,7 +535,7 @@ export class FileJournal implements Journal {
   async #durableTo(seq: number): Promise<void> {
     while (this.#phase === "open" && this.#durableSeq < seq) {
       this.sync();
-      // Only a bug leads here. To ask again would keep all else from running, for ever.
+      // Only a bug leads here. Asking again would keep all else from running, for ever.
       if (this.#syncing === null)
         this.#break(new Error(`entry ${seq} is not durable, and no sync is left to run`));
       await this.#syncing;

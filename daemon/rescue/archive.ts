@@ -131,7 +131,9 @@ class IndexLines {
   isDoubted = false;
   readonly #versions: VersionTable;
   readonly #wipes: WipeTable;
-  /** What was found since the daemon started, and when something was found last, by the wall; and whether that is to be logged. */
+  /**
+   * The damage found since the daemon started, with the wall time of the last find. Says also whether that is to be logged.
+   */
   damage = { recovered: 0, lost: 0, atMs: Number.NEGATIVE_INFINITY };
   isUntold = false;
   /** The last line says that the daemon ended in order. */
@@ -365,9 +367,9 @@ interface ArchiveOptions {
 }
 
 /**
- * Invariants: a number is used once; a content is on the disk before a line names it, and a line before the table has it. One
- * change at a time: what removes a content never meets what stores the same one. No label names a version that was removed. What
- * cannot be stored is reported and not kept; nothing throws for it.
+ * Invariants: a number is used once; a content is on the disk before a line names it, and a line before the table has it.
+ * One change at a time: what removes a content never meets what stores the same one. No label names a version that was
+ * removed. A change that cannot be stored is reported and not kept; nothing throws for it.
  */
 export class Archive {
   readonly versions = new VersionTable();
@@ -414,7 +416,7 @@ export class Archive {
     return found.length === 0 ? null : found.join("; ");
   }
 
-  /** What was found damaged, and when something was found last, by the wall. */
+  /** The damage found, with the wall time of the last find. */
   get damage(): DamageRow & { readonly atMs: number } {
     return { ...this.#lines.damage, setAside: this.versions.setAside, asideFolder: this.#asideFolder };
   }

@@ -230,7 +230,7 @@ export class FileKeeper {
     this.#isNever = anyGlob(options.never);
   }
 
-  /** What the file looked like when it was read last; undefined: it was not, since the daemon started. */
+  /** Returns how the file was at the last read. Undefined: it was not read since the daemon started. */
   seen(path: string): SeenContent | undefined {
     return this.#seen.get(path);
   }

@@ -25,7 +25,7 @@ const versions: Target<VersionRow> = {
   open: async ({ rescue, engine, facts }: Shown, named) => {
     if (rescue === null) return nothing;
     const { archive } = rescue;
-    // What was written just before the question is in the answer.
+    // The answer has what was written just before the question.
     await rescue.settled();
     const paths = await pathsOf(facts, named.file);
     const { from, id } = named;
@@ -47,7 +47,7 @@ const wipes: Target<WipeRow> = {
   open: async (services: Shown & RescueServices, named) => {
     const { rescue, engine, facts } = services;
     if (rescue === null) return nothing;
-    // What changed outside of Kite until now is in the answer.
+    // The answer has what changed outside of Kite until now.
     void compareWithKept(services, rescue, null);
     await rescue.settled();
     const isShown = shownTo(engine.state, named, await pathsOf(facts, named.file));
@@ -177,7 +177,7 @@ function authorRow({ session, agent, name }: Author): ActorRow {
   return { id: session, agent, name };
 }
 
-// What was wiped lately and is still lost, and what of the store is damaged: `kite status` shows it.
+// The recent wipes that are still lost, and the damage of the store: `kite status` shows them.
 
 /**
  * Returns the wipes of the last hour with the files that no commit and no file has again, the latest first; null: of all projects.

@@ -138,7 +138,7 @@ export class Losses {
     const content = await archive.contentOf(version);
     if (content === null || (now.is === "read" && left.equals(content))) return null;
     const lines = linesTaken(content, left);
-    // What the file has besides is nobody's loss.
+    // The file's other lines are nobody's loss.
     if (lines === 0) return null;
     const around = await facts.repository(worktree);
     if ("unreachable" in around) return null;
@@ -192,7 +192,10 @@ export class Losses {
     return lineCounts(before, content)?.added ?? null;
   }
 
-  /** Whether another file that no commit has has the content. Those with its name come first, then those of its kind. */
+  /**
+   * Whether the content is in another file that no commit has. It looks at files with the same name first, then at files of
+   * the same kind.
+   */
   async #isMoved(place: GitPlace, content: Buffer, from: string): Promise<boolean> {
     const { git, outside } = this.#options;
     const files = await git.newFiles(place);

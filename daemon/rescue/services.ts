@@ -39,7 +39,7 @@ export class Compared {
   readonly worktrees = new BoundedMap<string, number>({ entriesMax: limits.headsMax });
   /** Files that were found gone, by their paths: as what they were seen last. */
   readonly gone = new BoundedMap<string, string>({ entriesMax: limits.baselinesMax });
-  /** What files without uncommitted work looked like when they were compared, by their paths. */
+  /** How files without uncommitted work were when they were compared, by their paths. */
   readonly settled = new BoundedMap<string, string | null>({ entriesMax: limits.baselinesMax });
   /** Writes that were granted before this start, by the keys of their files. */
   readonly flights = new Map<string, OpenFlight>();

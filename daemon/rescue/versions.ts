@@ -384,7 +384,7 @@ export function differenceOf(before: Buffer, after: Buffer): Difference {
 export function lineCounts(before: Buffer, after: Buffer): LineCounts | null {
   const { start, endBefore, endAfter } = differenceOf(before, after);
   const from = start === 0 ? 0 : before.lastIndexOf(newline, start - 1) + 1;
-  // What follows is equal in both, so that a line that goes on there ends at the same distance.
+  // The rest is equal in both, so a line that goes on there ends at the same distance.
   const isWhole = isAtLine(before, endBefore) && isAtLine(after, endAfter);
   const end = isWhole ? 0 : before.indexOf(newline, endBefore);
   const rest = isWhole ? 0 : (end === -1 ? before.length : end + 1) - endBefore;

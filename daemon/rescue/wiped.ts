@@ -157,8 +157,8 @@ interface Wiping {
 }
 
 /**
- * Whether the file is gone since its content was seen last, and that was noted: by a comparison, or by another line. What takes its
- * place is no further loss.
+ * Whether the file is gone since its content was seen last, and that was noted: by a comparison, or by another line. A file
+ * that takes its place is no further loss.
  */
 function isNotedGone({ keeper, compared }: Pick<Rescue, "keeper" | "compared">, path: string): boolean {
   return compared.gone.get(path) === (keeper.seen(path)?.stamp ?? "");
@@ -190,8 +190,8 @@ async function noteWipes(
 }
 
 // Compares files with uncommitted work with what is kept of them: an editor, `make` or a person's own git command gives no
-// event. What differs is kept; what was lost is noted as a wipe of nobody's. What an agent's shell command explains is left to its
-// end.
+// event. It keeps what differs, and notes what was lost as a wipe of nobody's. A change that an agent's shell command
+// explains waits for the command's end.
 
 /** The command of a wipe that no tool use explains. */
 const outsideKite = "changed outside Kite";
@@ -207,7 +207,7 @@ function compareAtEvent(services: RescueServices, rescue: Rescue, session: strin
   if (worktree === undefined || !(byWorktree.has(worktree) || settledIn.has(worktree))) return;
   const { worktrees } = rescue.compared;
   const before = worktrees.get(worktree);
-  // One that waits sees what changed until now.
+  // A comparison that waits sees what changed until now.
   if (before === Number.POSITIVE_INFINITY) return;
   if (!isSoon && before !== undefined && clock.now() - before < limits.rescueCompareMs) return;
   worktrees.set(worktree, Number.POSITIVE_INFINITY);
@@ -321,7 +321,7 @@ async function compareDirty(
   return loss === null || (isStart && loss.how === "changed") ? null : { candidate, loss };
 }
 
-/** Whose content a file with uncommitted work has if there is no version of it; it changed at `changedAt`. */
+/** Returns whose content a file with uncommitted work has if no version of it is kept. The file changed at `changedAt`. */
 function whoseNow(
   { clock }: RescueServices,
   { archive, keeper }: Pick<Rescue, "archive" | "keeper">,
@@ -630,7 +630,7 @@ function unheardFlight(
   return { file, by: { session, agent, name }, sinceMs, isPast };
 }
 
-// What the rescue of work does at events of hooks. If the person's setting is off, none of it is called.
+// The steps of the rescue of work at events of hooks. If the person's setting is off, none of it is called.
 
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
 

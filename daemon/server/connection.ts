@@ -29,7 +29,7 @@ export interface Slot {
   delivered: ((ok: boolean) => void) | null;
 }
 
-/** What the server does for its connections. */
+/** The server, as its connections call it. */
 export interface ConnectionOwner {
   /** Handles one line. Returns a promise if later lines of this connection have to wait for it. */
   handle(connection: Connection, line: Line): Promise<void> | undefined;

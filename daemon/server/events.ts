@@ -30,7 +30,7 @@ import {
 /** The subscribers of one name, or of every name. */
 interface Listed<S> {
   readonly bySession: Sets<string, S>;
-  /** Those with a path: all of them, by that path, and by each folder above it. */
+  /** The subscribers with a path: all of them, by that path, and by each folder above it. */
   readonly pathed: Set<S>;
   readonly byPath: Sets<string, S>;
   readonly below: Sets<string, S>;
@@ -60,7 +60,7 @@ export class FilterIndex<S extends { readonly filter: EventFilter }> {
     }
   }
 
-  /** Yields the subscribers that want the event. One that is removed meanwhile may be left out. */
+  /** Yields the subscribers that want the event. It may leave out a subscriber that is removed meanwhile. */
   *matching(event: Filtered): Generator<S, void> {
     for (const name of [event.name, null]) {
       const list = this.#lists.get(name);
@@ -81,7 +81,7 @@ function* candidates<S>(list: Listed<S>, { about, project, paths, whole }: Filte
   else yield* new Set(paths.flatMap(path => [...overlapping(list, path)]));
 }
 
-/** Those whose path is this one, a folder above it or something below it. */
+/** Yields the subscribers whose path is this one, a folder above it or something below it. */
 function* overlapping<S>(list: Listed<S>, path: string): Generator<S, void> {
   const own = plain(path);
   for (const at of [own, ...foldersAbove(own)]) yield* list.byPath.get(at) ?? [];

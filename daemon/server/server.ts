@@ -109,7 +109,7 @@ function openNull(): number {
 const named: ReadonlySet<string> = new Set(["project", "cwd", "worktree", "file", "files", "into"]);
 /** Ids of processes of another namespace would be those of strangers here. */
 const ofProcesses: ReadonlySet<string> = new Set(["pid", "pids", "starts"]);
-/** What agents and scripts store is no request's own. */
+/** Agents and scripts store these values, so they stay as they are. */
 const stored: ReadonlySet<string> = new Set(["value"]);
 
 /**

@@ -86,7 +86,7 @@ export class ClientTasks {
     this.#turns.set(noteKey(actor), "ended");
   }
 
-  /** The client calls the agent idle, or the agent has ended. What it reports completed from now on is completed. */
+  /** The client calls the agent idle, or the agent has ended. A task that it reports completed from now on is completed. */
   idle(actor: Whose): void {
     this.#turns.set(noteKey(actor), "idle");
   }

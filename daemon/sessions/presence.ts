@@ -1,6 +1,7 @@
 /**
- * What `query` shows of sessions but the log does not store: signs of life, turns, agents, open files. Turns, questions to
- * a person and agents outlive a restart by a file of their own (presence-file.ts); every session gets one full grace.
+ * The signs of life, turns, agents and open files of sessions: `query` shows them, but the log does not store them. Turns,
+ * questions to a person and agents outlive a restart by a file of their own (presence-file.ts); every session gets one full
+ * grace.
  */
 
 import { limits } from "../../protocol/limits.ts";
@@ -69,7 +70,7 @@ export interface Pulse {
   isReported: boolean;
   /** Its own last sign of life. */
   signAt: number;
-  /** What it does in its turn since `at`; null: no event said, or no turn runs. */
+  /** The agent's present step in its turn, since `at`. Null: no event named one, or no turn runs. */
   doing: (Doing & { readonly at: number }) | null;
   /** When its turn ended by an error, if nothing came after; else null. */
   failedAt: number | null;
@@ -218,7 +219,7 @@ export class PresenceTable {
     own.failedAt = failed ? this.#clock.now() : null;
   }
 
-  /** Notes what an agent does in its turn. What it did may be reported late, so it does not replace what it does. */
+  /** Notes what an agent does in its turn. A report may come late, so it does not replace what the agent does now. */
   did(session: string, agent: string | null, doing: Doing): void {
     const own = this.pulse(session, agent);
     if (own === undefined || !own.active) return;

@@ -93,7 +93,7 @@ function textOf({ hosts, user, database, rootCertificate }: Omit<StoreAddress, "
     const shown = host.startsWith("/") ? encodeURIComponent(host) : isIPv6(host) ? `[${host}]` : host;
     return port === usualPort ? shown : `${shown}:${port}`;
   });
-  // To another machine there is no connection without TLS; to this one there is, unless the address asks for it.
+  // A connection to another machine always uses TLS. A connection to this one uses it only if the address asks for it.
   const asks = hosts.some(({ host, hasTls }) => hasTls && isLoopback(host));
   const parameters = [
     ...(asks ? ["sslmode=verify-full"] : []),

@@ -17,8 +17,8 @@ export function secretPlaces({ storeSecret }: Pick<KitePaths, "storeSecret">): S
 }
 
 /**
- * Returns what a journal connects by. A file of certificates that cannot be read now is a refusal. That file is read anew for each
- * connection, and the password's files for each whose server asks: both may change while a daemon runs.
+ * Returns what a journal connects by. A file of certificates that cannot be read now is a refusal. Each connection reads
+ * that file anew, and the password's files if its server asks. Both may change while a daemon runs.
  */
 export function storeConnection(
   address: StoreAddress,

@@ -1,4 +1,4 @@
-/** What the machine is known by: an id for programs, which never leaves it, and a name for people. */
+/** The machine's id for programs, which never leaves it, and its name for people. */
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { limits } from "../../protocol/limits.ts";

@@ -11,7 +11,10 @@ import { limits } from "../../protocol/limits.ts";
 export const trailDecisions = ["allow", "deny", "wait", "note", "event"] as const;
 export type TrailDecision = (typeof trailDecisions)[number];
 
-/** What Kite would have done if it did not only observe: hold the step up until others are done, refuse it, tell its agent. */
+/**
+ * What Kite would have done if it did not only observe: hold the step up until others are done, refuse it, or tell its
+ * agent.
+ */
 export const trailWoulds = ["wait", "deny", "tell"] as const;
 export type TrailWould = (typeof trailWoulds)[number];
 
@@ -54,7 +57,7 @@ export interface TrailLine {
   readonly perhaps?: string | undefined;
   /** Of a `note`: nothing was held up, since Kite only observed. */
   readonly would?: TrailWould | undefined;
-  /** Of a hook's answer: its length in UTF-16 units. What the client puts into its agent's context is a part of it. */
+  /** Of a hook's answer: its length in UTF-16 units. The client puts a part of it into its agent's context. */
   readonly chars?: number | undefined;
   /** Of `work_spared`: files with uncommitted work of others that a denied command would have wiped. */
   readonly files?: number | undefined;

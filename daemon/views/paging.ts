@@ -13,7 +13,7 @@ import type { Logs, LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/call.ts";
 import type { PresenceTable } from "../sessions/presence.ts";
 
-// What all rows of queries have in common: what they are built from, their order, and which are wanted.
+// The common part of all rows of queries: their sources, their order, and which are wanted.
 
 /** The parts of the daemon that rows are built from. */
 export interface RowSource {

@@ -182,7 +182,7 @@ export function* lockRows(source: RowSource, { id }: RowsOf = {}): Generator<Key
 function* holdsOfSession(state: State, session: string): Generator<Hold, void> {
   const held = rowsOfSession(state.locks.actors, session, null)
     .flatMap(row => holdsOf(state, row))
-    // Those of one request stay in its order: none of them moves without getting a later place.
+    // The locks of one request stay in its order: none of them moves without getting a later place.
     .sort((a, b) => a.place - b.place);
   // The reader may be interrupted, and a lock may go meanwhile, or come back in a later place.
   for (const { key, place } of held) {

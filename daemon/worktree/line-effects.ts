@@ -51,9 +51,9 @@ export interface StashStep {
 }
 
 /**
- * Returns the commits of the entries that each step takes or copies, of those in `list`, the latest first. What the
- * line itself made is not among them. Both count: what a step takes if each earlier one made its entry, and if only
- * those did that surely do.
+ * Returns the commits of the entries that each step takes or copies, of those in `list`, the latest first. Entries that the
+ * line itself made are not among them. Both count: what a step takes if each earlier one made its entry, and if only those
+ * did that surely do.
  */
 export function entriesTaken(
   list: readonly string[],

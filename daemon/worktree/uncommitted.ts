@@ -1,4 +1,4 @@
-/** Whose uncommitted work is in a worktree, as git sees it now. */
+/** Tells whose uncommitted work is in a worktree, as git sees it now. */
 
 import { dirname, relative } from "node:path";
 import { limits } from "../../protocol/limits.ts";
@@ -27,7 +27,7 @@ export interface Foreign {
   readonly dir: boolean;
 }
 
-/** What others hold or have work in, in this worktree: live sessions first, the latest first. */
+/** Returns the files of this worktree that others hold or have work in: live sessions first, the latest first. */
 export async function foreignIn(services: Services, me: Lineage, place: GitPlace): Promise<Foreign[]> {
   const found = new Map<string, Foreign>();
   for (const hold of await foreignHolds(services, me, place)) {

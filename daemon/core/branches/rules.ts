@@ -40,7 +40,7 @@ export const branchRules: Rules<BranchCommands> = {
     sessionChanges(state, { id, project, branch }, step) {
       const row = state.branches.bySession.get(id);
       if (row === undefined || (row.project === project && row.branch === branch)) return;
-      // What the other branch changed is not known yet.
+      // Nobody knows yet which files the other branch changed.
       setFiles(state, id, null, step);
       tellNodes(state, id);
     },

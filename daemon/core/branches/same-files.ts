@@ -23,7 +23,7 @@ import { type BranchFile, type BranchRow, branchFileKey, branchRecords, uncommit
 export interface SameFile {
   readonly path: string;
   readonly other: BranchRow;
-  /** What each side has of it: see `BranchFile`. */
+  /** The file's content on each side: see `BranchFile`. */
   readonly blobs: readonly [mine: string | null, theirs: string | null];
 }
 

@@ -1,7 +1,7 @@
 /** The core's collections: sorted keys, sets by key and a heap; bounds, paths in a graph, and `assert`. */
 
 /**
- * Strings sorted by code units, in chunks. To add, remove or find a key costs a binary search and one chunk's move.
+ * Strings sorted by code units, in chunks. Adding, removing or finding a key costs a binary search and one chunk's move.
  *
  * Invariants: no chunk is empty or longer than `chunkMax`; the last key of a chunk is before the first of the next.
  * Removal joins a small chunk with a small neighbour.

@@ -226,7 +226,7 @@ function announce(step: Step, debate: Debate, what: Change, by: ActorRow | null)
   step.events.push({ event: { event: "debate_changed", debate: id, project, what, by }, about, project });
 }
 
-// Who else is there to speak in a debate.
+// Which other actors can speak in a debate.
 //
 // Invariants: a lost session is not there. An agent that a session's main agent started, and waits for, counts as the main
 // agent. A teammate counts as another actor. An agent is alone if nobody else is there.

@@ -322,7 +322,7 @@ function returnTasks(
   if (author === null || tasks.length === 0) return { here: [], there: [] };
   const taskReturn = { tasks, author: author.id };
   const cameBack = `the merge ${id} came back`;
-  // What was done before the project was shared is in this log.
+  // This log has the tasks that were done before the project was shared.
   const own = { ...taskReturn, cause: `${cameBack}: ${reason?.text ?? ""}` };
   const here = returnAll(state, own, { by, wallMs }, state.outbox.node, step);
   if (!state.outbox.projects.has(project)) return { here, there: [] };

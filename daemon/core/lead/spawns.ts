@@ -572,7 +572,7 @@ function stateRefusal(
 ): Refusal | null {
   if (to === null || to === now) return null;
   const isAllowed = mayMove(now, to) && (to === "stopped" || now === "starting");
-  // Whoever stops an agent that was killed, or that never registered, ends it for good.
+  // A stop ends an agent that was killed, or that never registered, for good.
   if (isAllowed || (rules >= 2 && now === "failed" && to === "stopped")) return null;
   const why = isFinal(now) ? `has ended (${now})` : `is ${now}`;
   const error = `${name} ${why}, so it cannot become ${to}; kite agents shows what it does`;
@@ -637,7 +637,7 @@ function endOf(
   const ended = (isThere ? taskEnd : undefined) ?? endIn(own);
   const hasTask = isThere ? id !== null && taskEnd?.status !== "removed" : own !== undefined;
   if (ended?.status === "done") return { state: "done", result: ended.text, reason };
-  // Who was about to replace it may have been lost before it stopped anything.
+  // The requester that was about to replace the agent may have been lost before it stopped anything.
   if (stopping && (replaceUntil === null || t < replaceUntil)) return { state: "stopped", result, reason };
   if (ended?.status === "failed")
     return { state: "failed", result, reason: `${id} failed: ${ended.text ?? "no reason given"}` };

@@ -85,7 +85,10 @@ export function passHold(state: BaseState, hold: Hold, to: Borrower, token: Toke
   return passed;
 }
 
-/** Returns the writes in flight that go along if the lock stays its actor's. Those that an earlier start saw begin expire. */
+/**
+ * Returns the writes in flight that go along if the lock stays its actor's. Writes that began before the present start of
+ * the daemon expire.
+ */
 function writesOf(hold: Hold, stays: boolean): Pick<Hold, "flights" | "unseen" | "expiredFlights"> {
   const { flights, unseen, expiredFlights } = hold;
   if (!stays) return { flights: [], unseen: undefined, expiredFlights: undefined };

@@ -96,7 +96,7 @@ export const lockRelease: Handler<"lock_release"> = (state, request, meta, step)
   releaseParts(state, [{ actor, holds: [...holds], places: [...places] }, ...parts], "unlocked", step);
 };
 
-// What `applyUnheard` does of a release: one file, named as it was locked, while nobody waits for any.
+// The releases that `applyUnheard` applies: one file, named as it was locked, while nobody waits for any.
 
 /** Returns the lock to release if it is the actor's own, on one file, and nobody waits for any; else null. */
 export function ownOne(state: BaseState, { actor, files }: LockRelease, node: string): Hold | null {

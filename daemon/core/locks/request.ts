@@ -93,7 +93,7 @@ export function askedAgain(state: BaseState, request: LockRequest, origin: Origi
   }
 }
 
-// What `applyUnheard` does of a request: one file that nobody has, while nobody waits for any.
+// The requests that `applyUnheard` applies: one file that nobody has, while nobody waits for any.
 
 /** Returns the request's one file if nobody has it, and nobody waits for any; null also of a resource. */
 export function freeFile({ locks }: BaseState, request: LockRequest): FileRef | null {

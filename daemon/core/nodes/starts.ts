@@ -2,7 +2,7 @@
  * The latest start of each node of a shared log.
  *
  * Invariants: a start that left enters nothing more, so its late entries do not bring the node back. The log remembers the
- * starts of nodes with a lease. Whoever orders the log never gives a node's epoch twice, so that a forgotten start does no
+ * starts of nodes with a lease. The store that orders the log never gives a node's epoch twice, so a forgotten start does no
  * harm.
  */
 

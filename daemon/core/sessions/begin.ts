@@ -58,7 +58,7 @@ export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, 
   step.reply = { ok: true };
   const session = state.sessions.live.get(id);
   if (session === undefined || !needsName(session, agent, name)) return;
-  // One that goes on after its end has its name again.
+  // An agent that goes on after its end has its name again.
   const wanted = name ?? session.endedAgents.get(agent) ?? shortId(agent);
   nameAgent(state.sessions, session, agent, freeName(session, wanted));
   compareAgain(state, { session: id, agent }, step);

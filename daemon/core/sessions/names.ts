@@ -1,5 +1,5 @@
 /**
- * What sessions are called.
+ * The names of sessions.
  *
  * Invariants: every session has a name that is unique in its project. Only a person replaces a name that a person gave. A
  * title replaces no name from `register`. An ended session that begins again has its name again, if no other session has it.

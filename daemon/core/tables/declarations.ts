@@ -49,7 +49,7 @@ export const declarationRecords = new Records("live", (one: Declaration) => note
   bySession: sets(({ session }) => session),
   /** By the keys of their files. */
   byFile: sets(({ files }) => files.map(({ key }) => key)),
-  /** Those that declared to lead, by project. */
+  /** The agents that declared to lead, by project. */
   leads: sets(({ role, project }) => (isLeadRole(role) ? project : null)),
   /** The declared files and folders. */
   paths: paths(({ files }) => files),

@@ -202,7 +202,7 @@ export interface Points<S> {
   sessionEnds?(state: S, session: Session, cause: string, step: Step): void;
   /** Returns what other nodes have to know of an actor, each part under its own name. Null: the session's main agent. */
   traitsOf?(state: S, session: string, agent: string | null): Traits;
-  /** In a shared log: an actor's node says what it knows of it. What `traits` does not name, the actor has no more. */
+  /** In a shared log: an actor's node says what it knows of it. The actor loses every trait that `traits` does not name. */
   takeTraits?(state: S, session: string, agent: string | null, traits: Traits): void;
   /**
    * What other nodes have to know of actors, too, by unique names: what is long, or changes often. Each has a row of its own in

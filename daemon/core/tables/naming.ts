@@ -8,7 +8,7 @@ import type { BaseState, Token } from "./base-state.ts";
 import type { Step } from "./entries.ts";
 import { keepAgentNames, removeAgent, type Session } from "./sessions.ts";
 
-// What the agents within a session are called.
+// The names of the agents within a session.
 
 /** Returns an unnamed agent's name: the first 8 characters of its id. */
 export function shortId(id: string): string {

@@ -2,7 +2,7 @@
  * Declarations of one node as the others know them.
  *
  * Invariants: a file is named by its path within its worktree, and one outside of any is left out. A declaration is no
- * longer than `limits.sharedDeclarationChars`, whatever was declared. What the shared log does not understand is no
+ * longer than `limits.sharedDeclarationChars`, whatever was declared. A value that the shared log does not understand is no
  * declaration.
  */
 

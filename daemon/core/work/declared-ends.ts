@@ -115,8 +115,8 @@ export function end(state: BaseState, declaration: Declaration): void {
 }
 
 /**
- * Moves the main agent's declaration to the id under which the session's process goes on. Those of its other agents end
- * before that: an overlap within a session is none between two.
+ * Moves the main agent's declaration to the id under which the session's process goes on. The declarations of its other
+ * agents end before that, because an overlap within a session is none between two.
  */
 export function moveDeclaration(state: BaseState, from: string, to: string): void {
   const { declarations } = state;

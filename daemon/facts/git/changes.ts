@@ -260,7 +260,7 @@ function above(file: string): readonly string[] {
 
 // The files that differ between two commits, with their content.
 
-/** What two commits have of the files in which they differ, by name: `mode oid`, or that the file is not there. */
+/** The files in which two commits differ, by name, as each commit has them: `mode oid`, or that the file is not there. */
 export type CommitDiff = ReadonlyMap<string, readonly [string, string]>;
 
 /** Compares the trees of two commits, by their ids; null: none. Git reads no file of the worktree, and runs no program. */

@@ -100,7 +100,10 @@ export class KeptFileFacts {
     return { head: ids[0] ?? null, all: ids.filter(id => id !== null) };
   }
 
-  /** What the checked-out commit has of the file, at most `bytesMax`; null: nothing, or more. */
+  /**
+   * Returns the file's content in the checked-out commit. Null: the commit does not have the file, or it has more than
+   * `bytesMax`.
+   */
   async committed(place: GitPlace, file: string, bytesMax: number): Promise<Buffer | null | Unreachable> {
     const { pieces, take } = piecesUpTo(bytesMax);
     const { code, errorText } = await this.#run(place, ["cat-file", "blob", `HEAD:${file}`], "", take);
@@ -168,7 +171,7 @@ function blobsIn(out: Buffer): readonly Buffer[] {
     const end = out.indexOf("\n", at);
     const [, size] = /^[0-9a-f]+ blob (\d+)$/.exec(out.toString("latin1", at, end)) ?? [];
     at = end + 1;
-    // One that is not there has a line alone.
+    // A content that is not there has only a line.
     if (size === undefined) continue;
     blobs.push(out.subarray(at, at + Number(size)));
     at += Number(size) + 1;

@@ -15,9 +15,9 @@ export const refusedState = "KT001";
  * Returns the statement that makes the function. `table`: the name of a table, or of the function, in the schema.
  *
  * It locks the row `head` first, so appends run one after the other. When a reader sees a place, all earlier places are
- * filled. A rollback takes the places back. What it reads behind the lock is what earlier appends stored. Waiting for the
- * lock ends after `p_lock_ms`: a statement that its sender gave up does not wait for ever. The entries are durable when it
- * returns, also where the server is set to say so too early.
+ * filled. A rollback takes the places back. Under the lock it reads all that earlier appends stored. Waiting for the lock
+ * ends after `p_lock_ms`: a statement that its sender gave up does not wait for ever. The entries are durable when it
+ * returns, also if the server is set to report that too early.
  */
 export function appendFunction(table: (name: string) => string): string {
   return `

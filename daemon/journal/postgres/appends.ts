@@ -1,9 +1,9 @@
 /**
  * Appends this node's proposals: those of one turn of the event loop together, one append at a time.
  *
- * Invariants: a proposal is decided once: delivered, or failed; and within `answerMs`, whatever the store does. One that
- * fails as `not_stored` was part of no append whose outcome is unknown. An append whose outcome is unknown is made again
- * with the same origins. The log takes each origin once, so the second append settles what became of the first.
+ * Invariants: a proposal is decided once: delivered, or failed; and within `answerMs`, whatever the store does. A proposal
+ * that fails as `not_stored` was part of no append whose outcome is unknown. An append whose outcome is unknown is made
+ * again with the same origins. The log takes each origin once, so the second append settles what became of the first.
  */
 import type { Entry, Proposal } from "../../core/tables/entries.ts";
 import type { ProposeFailure } from "../journal.ts";

@@ -41,7 +41,7 @@ export class Delivery {
   #heardSeq = 0;
   #readAtMs = Number.NEGATIVE_INFINITY;
   #newsTimer: NodeJS.Timeout | null = null;
-  /** Those who wait for the end of a read that has not begun, and of the one that runs. */
+  /** Callers that wait for the end of a read that has not begun, and of the one that runs. */
   #waiters: (() => void)[] = [];
   #readers: (() => void)[] = [];
   #running: Promise<void> = Promise.resolve();
@@ -136,7 +136,7 @@ export class Delivery {
       if (this.#closed) return;
       const [heardSeq, isTold] = [this.#heardSeq, wasWoken || this.#hasNews];
       this.#readAtMs = performance.now();
-      // Those who ask from here on wait for the next read.
+      // Callers that ask from here on wait for the next read.
       this.#readers = this.#waiters.splice(0);
       try {
         const connection = await this.#options.link.connection();

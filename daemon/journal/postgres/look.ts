@@ -18,7 +18,7 @@ export interface StoreLook {
   readonly schema: string;
   /** There are tables of Kite that this user may not read. */
   readonly isHidden: boolean;
-  /** What the user may not do of what Kite needs, each as a clause for people; empty: it may do all. */
+  /** The rights that Kite needs and the user lacks, each as a clause for people; empty: it has all. */
   readonly lacks: readonly string[];
   /** How much the store's clock is ahead of this machine's, in milliseconds, within half of `roundTripMs`. */
   readonly aheadMs: number;

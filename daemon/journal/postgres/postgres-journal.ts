@@ -40,7 +40,10 @@ export interface PostgresJournalOptions {
   readonly node: string;
   /** The id of the store that this machine knows; null or absent: any. Nothing is made or entered in another one. */
   readonly storeId?: string | null;
-  /** What the starts of this node have in common while its machine runs, and a copy of its disk has not; absent: nothing. */
+  /**
+   * A word that all starts of this node share while its machine runs, and that a copy of its disk does not have. Absent:
+   * there is none.
+   */
   readonly holder?: string;
   /** An epoch of this node that was used already, of which the store may not know: it may be an older copy. */
   readonly epochAfter?: number;
@@ -365,7 +368,7 @@ export class PostgresJournal implements Journal {
     if (seq > delivery.position.seq) throw new Error(`entry ${seq} was not delivered yet`);
     const covered = this.#bytes;
     await this.#apart(async connection => {
-      // What this node has read is not pruned; it has read up to here.
+      // The log keeps the entries that this node has not read; it has read up to here.
       await this.#log.renew(connection, writer, delivery.position);
       await this.#snapshots.save(connection, writer, seq, pieces, () => delivery.position, isOpen);
     });

@@ -95,7 +95,7 @@ async function make(
     await connection.query(makeText(schema, await hasSchema(connection, schema), all, from));
   } catch (error) {
     if (!mayRepeat || !isTwice.has(sqlState(error))) throw error;
-    // What the other one made is complete: the lock of `makeText` is free then.
+    // The other one's tables are complete, because the lock of `makeText` is free then.
     await make(connection, schema, all, from, false);
   }
 }

@@ -32,7 +32,7 @@ export interface SpawnCreate {
   readonly backend: SpawnBackend;
   readonly client: string;
   readonly base: string | null;
-  /** What it is told to do, bounded, and its client's model. */
+  /** The agent's instructions, bounded, and its client's model. */
   readonly prompt: string | null;
   readonly model: string | null;
   /** The agent whose place it takes. */
@@ -74,7 +74,7 @@ export interface SpawnReplace {
   readonly retry?: Retry;
 }
 
-/** What the agent's session does has changed. */
+/** The state of the agent's session has changed. */
 interface SpawnMoved {
   readonly spawn: string;
   readonly state: "running" | "waits_on_person" | "idle";
@@ -136,7 +136,7 @@ export const transitions: Readonly<Record<SpawnState, readonly SpawnState[]>> = 
   waits_on_person: ["running", "idle", "done", "failed", "stopped"],
   idle: ["running", "waits_on_person", "done", "failed", "stopped"],
   done: ["idle"],
-  // One that began late begins its first turn.
+  // An agent that registered late begins its first turn.
   failed: ["running", "idle"],
   stopped: ["idle"],
 };
@@ -168,7 +168,7 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
   readonly stopping: boolean;
   /** Until when it has to register (core time, ms); null: it has, or was given up. */
   readonly registerUntil: number | null;
-  /** What it was told to do, bounded by `limits.spawnPromptChars`. */
+  /** The agent's instructions, bounded by `limits.spawnPromptChars`. */
   readonly prompt: string | null;
   /** Until when only who asked first may replace it (core time, ms); null: it did not stall, came back, or was replaced. */
   readonly replaceUntil: number | null;
