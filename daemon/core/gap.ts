@@ -1,9 +1,9 @@
 /**
- * Goes on behind entries of the log that are lost, for a salvage. What is left is applied as if nobody had proposed the
- * lost ones: handlers refuse what builds on them.
+ * Goes on after entries of the log that are lost, for a salvage. What is left is applied as if nobody had proposed the lost
+ * ones: handlers refuse what builds on them.
  *
- * Invariant: behind a gap no number is given out that the lost entries, or later ones, may have given to something else.
- * So what later entries name is what they meant, or is unknown.
+ * Invariant: after a gap no number is given out that the lost entries, or later ones, may have given to something else. So
+ * what later entries name is what they meant, or is unknown.
  */
 import { limits } from "../../protocol/limits.ts";
 import { ruleList } from "./slices.ts";
@@ -55,7 +55,7 @@ export function numbersOf(command: Command): NumbersMade | null {
   return made.find(({ count }) => count > 0) ?? null;
 }
 
-/** Makes the state ready for the entry behind the gap. */
+/** Makes the state ready for the entry after the gap. */
 export function passGap(state: State, { until, lastSeq, numbers }: Gap): void {
   const { tasks, locks, context, messages, freezes, notes } = state;
   const entries = lastSeq - state.seq;
@@ -75,7 +75,7 @@ export function passGap(state: State, { until, lastSeq, numbers }: Gap): void {
   tasks.numbersFrom += entries * typedMax;
 }
 
-/** Uses up the numbers of a command that makes nothing behind a gap: it made something before. */
+/** Uses up the numbers of a command that makes nothing after a gap: it made something before. */
 export function passNumbers(state: State, command: Command): void {
   const made = numbersOf(command);
   if (made !== null) setNumber(state, made.counter, numberAt(state, made.counter) + made.count);

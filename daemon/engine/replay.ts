@@ -75,9 +75,9 @@ export function stateHash(state: State): string {
 export type OnStep = (entry: Entry, step: Step, epoch: number) => void;
 
 /**
- * Replays the log behind a snapshot, entry by entry as it is read. An entry that the log voids later, or that throws, may
- * not count. That shows only while the log is being read, so the replay then has to begin again. Invariant: a pass that need
- * not begin again skipped every entry that is void.
+ * Replays the log after a snapshot, entry by entry as it is read. An entry that the log voids later, or that throws, may not
+ * count. That shows only while the log is being read, so the replay then has to begin again. Invariant: a pass that need not
+ * begin again skipped every entry that is void.
  */
 export class Replay {
   readonly #snapshot: Snapshot | null;
@@ -157,7 +157,7 @@ export class Replay {
     if (seq <= this.after || this.#skipped.has(seq)) return;
     this.#skipped.add(seq);
     this.#again = true;
-    // An entry behind it may have thrown only because the void one was applied.
+    // An entry after it may have thrown only because the void one was applied.
     for (const late of this.#threw.filter(one => one > seq)) {
       if (!this.#voided.has(late)) this.#skipped.delete(late);
       this.#threw.splice(this.#threw.indexOf(late), 1);
@@ -186,7 +186,7 @@ export class Replay {
   }
 }
 
-/** Returns the state after a snapshot and the entries behind it, with voided entries and those that throw left out. */
+/** Returns the state after a snapshot and the entries after it, with voided entries and those that throw left out. */
 export function rebuild(
   snapshot: Snapshot | null,
   entries: readonly Entry[],

@@ -10,7 +10,7 @@ import type { Snapshot } from "../journal/journal.ts";
 import type { Remains } from "../journal/remains.ts";
 import { checkRules, linesOf, rebuild, stateBefore } from "./replay.ts";
 
-// Finds which numbers things had behind a gap of the log. An id is made of its request's time and a number that counts on,
+// Finds which numbers things had after a gap of the log. An id is made of its request's time and a number that counts on,
 // and later entries name things by their ids.
 
 /** The numbers in ids, by kind of id and the time in it. */
@@ -31,7 +31,7 @@ function namedNumbers(entries: readonly Entry[]): NamedNumbers {
   return named;
 }
 
-/** Returns the last number of each counter before entry `from` of the list, if the ids behind it tell it. */
+/** Returns the last number of each counter before entry `from` of the list, if the ids after it tell it. */
 function numbersBefore(entries: readonly Entry[], from: number, named: NamedNumbers) {
   const known = new Map<string, number>();
   for (const [counter, made] of madeBehind(entries, from)) {
@@ -78,11 +78,11 @@ const idPattern = new RegExp(`"(${numberedKinds.join("|")})-([0-9a-z]{1,10})-([0
 
 // Replays a log with gaps.
 
-/** Entries of one type that may throw behind a gap before none of that type is applied there. */
+/** Entries of one type that may throw after a gap before none of that type is applied there. */
 const throwsMax = 3;
 
 /**
- * Applies the entries that are left, in order. Behind a gap a handler may meet a state that the shell never asks it about,
+ * Applies the entries that are left, in order. After a gap a handler may meet a state that the shell never asks it about,
  * and throw. The replay then begins again without that entry.
  */
 class GapReplay {
@@ -94,7 +94,7 @@ class GapReplay {
   readonly #threw = new Set<number>();
   readonly #throws = new Map<string, number>();
 
-  /** `entries` in the order of `seq`, all behind the snapshot. */
+  /** `entries` in the order of `seq`, all after the snapshot. */
   constructor(snapshot: Snapshot | null, entries: readonly Entry[], lastSeq: number) {
     this.#snapshot = snapshot;
     this.#entries = entries;
@@ -103,7 +103,7 @@ class GapReplay {
     for (const { command } of entries) if (command.type === "void") this.#voided.add(command.seq);
   }
 
-  /** Returns the state, and the types of entries behind the first gap that changed nothing, with their numbers. */
+  /** Returns the state, and the types of entries after the first gap that changed nothing, with their numbers. */
   run(): { readonly state: State; readonly idle: ReadonlyMap<string, number> } {
     for (;;) {
       const done = this.#pass();
@@ -161,7 +161,7 @@ export interface Salvage {
   /** At least so many entries were stored and are lost. */
   readonly lostEntries: number;
   /**
-   * Types of readable entries behind the first lost one that change nothing, with their numbers. Most of them build on what
+   * Types of readable entries after the first lost one that change nothing, with their numbers. Most of them build on what
    * is lost.
    */
   readonly readable: ReadonlyMap<string, number>;
@@ -170,10 +170,10 @@ export interface Salvage {
 }
 
 /**
- * Returns the newest state that is whole (an intact snapshot, or none), with all entries behind it that can be read. An
- * entry behind a gap is applied as if nobody had proposed the lost ones. It changes nothing if it builds on them. The
- * readable lines of a damaged snapshot count only if no intact snapshot and no beginning of the log is left. They count as
- * far as the invariants hold. Throws `RulesUnknown`.
+ * Returns the newest state that is whole (an intact snapshot, or none), with all entries after it that can be read. An entry
+ * after a gap is applied as if nobody had proposed the lost ones. It changes nothing if it builds on them. The readable
+ * lines of a damaged snapshot count only if no intact snapshot and no beginning of the log is left. They count as far as the
+ * invariants hold. Throws `RulesUnknown`.
  */
 export function salvage(remains: Remains): Salvage {
   const [newest] = remains.snapshots;
@@ -195,7 +195,7 @@ interface Replayed {
   readonly state: State;
   /** How many entries are missing. */
   readonly lost: number;
-  /** Entries behind a gap that changed nothing, by type. */
+  /** Entries after a gap that changed nothing, by type. */
   readonly idle: ReadonlyMap<string, number>;
 }
 

@@ -250,7 +250,7 @@ export class Lines {
     }
   }
 
-  /** Goes on behind the newline at `end`. */
+  /** Goes on after the newline at `end`. */
   pass(end: number): void {
     this.start = end + 1;
   }
@@ -260,7 +260,7 @@ export class Lines {
     while (this.bytes.length - this.start <= limits.recordBytes && this.#readMore());
   }
 
-  /** Whether a newline follows in the rest of the file, however far; nothing can be read behind it afterwards. */
+  /** Whether a newline follows in the rest of the file, however far; nothing can be read after it afterwards. */
   hasNewline(): boolean {
     for (let part = this.bytes.subarray(this.start); ; ) {
       if (part.includes(0x0a)) return true;
@@ -274,7 +274,7 @@ export class Lines {
     this.#parts.return?.();
   }
 
-  /** Puts the next piece behind what is left; false at the end of the file. */
+  /** Puts the next piece after what is left; false at the end of the file. */
   #readMore(): boolean {
     const { done, value } = this.#parts.next();
     if (done === true) return false;

@@ -233,7 +233,7 @@ async function claimEpoch(
   throw new Error(`another daemon keeps opening ${dir}; end it and start again`);
 }
 
-/** Cuts off a torn tail, and syncs entries that a crash left unsynced, before anything is stored behind them. */
+/** Cuts off a torn tail, and syncs entries that a crash left unsynced, before anything is stored after them. */
 async function settleTail(disk: Disk, tail: Chain["tail"]): Promise<void> {
   if (tail === null) return;
   const file = disk.open(tail.path);

@@ -30,7 +30,7 @@ interface Scan {
   readonly goodBytes: number;
   /** Bytes of the entries after `after`. */
   readonly newBytes: number;
-  /** Bytes behind the last entry, if an interrupted write explains them. */
+  /** Bytes after the last entry, if an interrupted write explains them. */
   readonly tornBytes: number;
   readonly fault: Fault | null;
 }
@@ -108,9 +108,9 @@ export function intactEntries(bytes: Buffer): { readonly entries: Entry[]; reado
 }
 
 /**
- * Returns the fault of the line at the window's start, torn or not. An interrupted write is whole up to some byte; behind
- * it the file has nothing, zeros, or old content of the disk. So no further entry begins in it, and it is no longer than
- * one write. Any other fault is damage to entries that may have been acknowledged.
+ * Returns the fault of the line at the window's start, torn or not. An interrupted write is whole up to some byte; after it
+ * the file has nothing, zeros, or old content of the disk. So no further entry begins in it, and it is no longer than one
+ * write. Any other fault is damage to entries that may have been acknowledged.
  */
 function faultAt(lines: Lines, line: number): Fault {
   lines.fill();

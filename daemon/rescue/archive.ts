@@ -48,7 +48,7 @@ interface ShortVersion {
 }
 
 /**
- * `next`: the numbers of the next version and the next wipe. `end`: the daemon ended in order behind this line, with so many
+ * `next`: the numbers of the next version and the next wipe. `end`: the daemon ended in order after this line, with so many
  * versions; true: an earlier end that did not count. `gone`: versions that were removed. `lost`: versions whose content was
  * missing, and that come back with it.
  */
@@ -59,7 +59,9 @@ type IndexRecord =
   | { readonly lost: readonly number[] }
   | { readonly r: Wipe };
 
-/** What the file of a content says behind the content: its first version, and the numbers that were next when that was kept. */
+/**
+ * What the file of a content says after the content: its first version, and the numbers that were next when that was kept.
+ */
 export interface Label {
   readonly v: ShortVersion;
   readonly next: readonly [number, number];
@@ -194,7 +196,7 @@ class IndexLines {
       recovered += 1;
     }
     const { labels, unlabelled, unread } = await this.#labels(store, bad > 0, aside);
-    // An index that was cut behind the end of an earlier run looks whole.
+    // An index that was cut after the end of an earlier run looks whole.
     const isShort = labels.some(({ v }) => v.n >= this.next[0]);
     this.isDoubted ||= !this.#isClean || bad > 0 || isShort;
     let lost = unread;
@@ -449,7 +451,7 @@ export class Archive {
   /** Resolves when what has begun is done; later changes are refused. */
   async close(): Promise<void> {
     await this.#changes.run(async () => {
-      // The next start sees that nothing is missing behind the last line.
+      // The next start sees that nothing is missing after the last line.
       if (await this.#isUsable())
         await this.#index.append([{ next: [...this.#lines.next], end: this.versions.size }]);
       this.#isClosed = true;

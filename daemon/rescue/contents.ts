@@ -225,7 +225,7 @@ export async function hashOf(content: Buffer): Promise<string> {
   return hash.digest("hex");
 }
 
-/** A file of a content: the zlib stream, and the label behind it. */
+/** A file of a content: the zlib stream, and the label after it. */
 interface ContentFile {
   readonly content: Buffer;
   readonly packed: Buffer;
@@ -236,7 +236,7 @@ interface ContentFile {
 
 /**
  * Keeps contents. A content is written to a temporary file and renamed. So a file with a hash's name is whole, unless the
- * power failed, and then its hash tells. Nothing is synced. Behind the zlib stream, at whose end `inflate` stops, the file
+ * power failed, and then its hash tells. Nothing is synced. After the zlib stream, at whose end `inflate` stops, the file
  * has a line of the index: the label. So a content names its own version.
  */
 export class ContentStore {

@@ -57,9 +57,9 @@ export interface Rescue {
   readonly lines: WipingLines;
   readonly losses: Losses;
   readonly compared: Compared;
-  /** Writes that wait to be kept, and pieces of work behind them. */
+  /** Writes that wait to be kept, and pieces of work after them. */
   readonly waiting: number;
-  /** Does work behind what is queued, one piece after the other; resolves when it is done, or has failed and is reported. */
+  /** Does work after what is queued, one piece after the other; resolves when it is done, or has failed and is reported. */
   later(work: () => Promise<void>): Promise<void>;
   /** Resolves when the versions of before are known and what was written is kept, as far as that takes no longer than it may. */
   settled(): Promise<void>;
@@ -137,7 +137,9 @@ export function openRescue(
   };
 }
 
-/** Pieces of work behind what is queued. Invariant: one after the other; a piece that fails is reported, and the next begins. */
+/**
+ * Pieces of work after what is queued. Invariant: one after the other; a piece that fails is reported, and the next begins.
+ */
 class LaterWorks {
   readonly #queue: KeepQueue;
   readonly #onTrouble: RescueOptions["onTrouble"];

@@ -401,7 +401,7 @@ export class Connection {
     this.#makeRoom();
   }
 
-  /** Gives up ready replies behind a pending one: they can never be sent. */
+  /** Gives up ready replies after a pending one: they can never be sent. */
   #giveUpOrdered(): void {
     for (const { state, delivered } of this.#ordered.splice(0)) if (state === "done") delivered?.(false);
   }

@@ -167,7 +167,7 @@ export class EventRing {
   }
 
   /**
-   * Adds events of another log behind the latest ones: between the two logs there is no order but the one in which they came.
+   * Adds events of another log after the latest ones: between the two logs there is no order but the one in which they came.
    * A cursor of them is that of the event before, and `+NUMBER`; the next start knows none of them.
    */
   addBeside(events: readonly CoreEvent[]): Published[] {

@@ -165,7 +165,7 @@ export class PresenceTable {
         onDelete: key => removeFromSet(this.#openIn, key, session),
       }),
       filesRevision: 0,
-      // Last: behind it V8 adds each further field by itself, ten times as slowly.
+      // Last: after it V8 adds each further field by itself, ten times as slowly.
       ...pulse(false, this.#clock),
     };
     this.#rows.set(session, row);

@@ -3,7 +3,7 @@
  * no shared task, and the copy of the store may be a minute old. The store forgets whose a task was if somebody gave it
  * back.
  *
- * The file is written behind a step that changes the claims, and is not synced: a power cut may cost the last of them.
+ * The file is written after a step that changes the claims, and is not synced: a power cut may cost the last of them.
  */
 import { rmSync } from "node:fs";
 import * as z from "zod";

@@ -179,7 +179,7 @@ function takenId({ id }: Task): Refusal {
   return refuse("task_state", error, { task: id });
 }
 
-/** Returns the tasks so that each comes behind those that it depends on. */
+/** Returns the tasks so that each comes after those that it depends on. */
 export function dependenciesFirst(tasks: readonly Task[]): readonly Task[] {
   const byId = new Map(tasks.map(task => [task.id, task]));
   const ordered = new Set<Task>();

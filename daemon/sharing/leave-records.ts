@@ -32,7 +32,9 @@ export interface ProjectRecord {
   readonly tasks: Readonly<Record<string, TaskBase>>;
   /** Digests of durable values by their keys. */
   readonly keys: Readonly<Record<string, string>>;
-  /** What a share found gone from the store, and brings back: a run that goes on behind a kill names it, too. Absent: nothing. */
+  /**
+   * What a share found gone from the store, and brings back: a run that goes on after a kill names it, too. Absent: nothing.
+   */
   readonly gone?: { readonly tasks: readonly string[]; readonly keys: readonly string[] };
 }
 

@@ -77,7 +77,7 @@ function statusesOf(
   }
   const reopened: StatusChange = { status: "pending", result: null };
   const isUntouched = theirs === was && theirs === "failed" && !isSaidAnew;
-  // A claim is made anew behind this.
+  // A claim is made anew after this.
   if (mine === "pending" || mine === "active") return isUntouched ? [reopened] : [];
   const end: StatusChange = { status: mine, result };
   if (theirs === "pending") return [end];

@@ -343,7 +343,7 @@ export class SharedStore {
     this.#changed();
   }
 
-  /** From now on what sessions say comes behind what the log knows of them. */
+  /** From now on what sessions say comes after what the log knows of them. */
   #serve(): void {
     if (this.#opening === null) return;
     this.#opening.relay.begin();

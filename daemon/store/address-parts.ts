@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { limits } from "../../protocol/limits.ts";
 import { refuseStore, type StoreRefusal } from "./refusal.ts";
 
-/** Behind the directory follow `/.s.PGSQL.` and the port. */
+/** After the directory follow `/.s.PGSQL.` and the port. */
 const socketFolderBytes = limits.socketPathBytes - "/.s.PGSQL.65535".length;
 
 /** Returns the text that percent signs stand for. */

@@ -114,7 +114,7 @@ class Entries {
     return found;
   }
 
-  /** Returns what stands here if it fits, and goes behind it. */
+  /** Returns what stands here if it fits, and goes after it. */
   #take(pattern: RegExp): string | null {
     pattern.lastIndex = this.#at;
     const found = pattern.exec(this.#text)?.[0];

@@ -31,7 +31,7 @@ const modes: Readonly<Record<string, "on" | "off">> = {
   "verify-full": "on",
 };
 
-/** Reads what stands behind the `?` of an address, undecoded; empty: nothing. */
+/** Reads what comes after the `?` of an address, undecoded; empty: nothing. */
 export function readParameters(query: string): StoreParameters | StoreRefusal {
   const values = new Map<Name, string>();
   for (const word of query === "" ? [] : query.split("&")) {

@@ -34,7 +34,7 @@ export function passwordIn(text: string, { host, port, database, user }: PassQue
   return null;
 }
 
-/** Splits a line at each `:` that no backslash stands before. Fields behind the fifth mean nothing. */
+/** Splits a line at each `:` that no backslash stands before. Fields after the fifth mean nothing. */
 function fieldsOf(line: string): readonly string[] {
   const fields: string[] = [];
   let field = "";
@@ -44,7 +44,7 @@ function fieldsOf(line: string): readonly string[] {
       field = "";
     } else {
       field += line[at];
-      // The character behind a backslash is the field's, whatever it is.
+      // The character after a backslash is the field's, whatever it is.
       if (line[at] === "\\" && at + 1 < line.length) field += line[++at];
     }
   }

@@ -237,7 +237,7 @@ function* contextPart(
       rows.push(row);
       shown = place;
     }
-    // Keys may have come and gone meanwhile: the page goes on behind the last one.
+    // Keys may have come and gone meanwhile: the page goes on after the last one.
     if ((yield row === null ? passedCost : row.length) === true) left = places.from(last);
   }
   return { rows };

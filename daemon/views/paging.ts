@@ -158,7 +158,7 @@ export interface PageOf {
 
 /**
  * Returns a page as text; `make` returns each log's part of it. A page that ends with a log's last row has a next one if
- * there is a log behind it, which may have no rows.
+ * there is a log after it, which may have no rows.
  */
 export function* logPage(
   logs: Logs,

@@ -32,7 +32,7 @@ export interface NodeLease {
 
 export const nothingRelayed: OutboxNumber = { epoch: 0, n: 0 };
 
-/** Whether `a` stands behind `b` in an outbox. */
+/** Whether `a` comes after `b` in an outbox. */
 export function isAfter(a: OutboxNumber, b: OutboxNumber): boolean {
   return a.epoch > b.epoch || (a.epoch === b.epoch && a.n > b.n);
 }

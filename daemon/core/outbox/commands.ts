@@ -12,7 +12,7 @@ export interface SharingSet {
   readonly projects: readonly (readonly [project: string, as: string])[];
   /**
    * The number of the latest row that the shared log has of this node, as the reply to `node_renew` says. If this outbox
-   * never gave that number, an older copy of the home was put back. Then numbers go on behind it, and all sessions have new
+   * never gave that number, an older copy of the home was put back. Then numbers go on after it, and all sessions have new
    * ids there.
    */
   readonly relayed?: OutboxNumber;

@@ -272,7 +272,7 @@ function publishOne(
     wallMs: session.registeredAt,
   } as const;
   putRow(outbox, { number, key: id, command });
-  // The session's row went behind those of its agents, which are agents of nobody before it.
+  // The session's row now follows those of its agents, so these have to go after it.
   sayBehind(state, outbox.agentsOf.get(id));
   return id;
 }

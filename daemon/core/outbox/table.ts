@@ -8,7 +8,7 @@
  * live sessions stands for them. At most `limits.outboxOnceMax` rows have events, and the oldest go first.
  *
  * What the daemon does with the shared log's replies:
- * - `node_renew`: if `isNew`, or if `relayed` stands behind `last` (`isAfter` in `nodes/table.ts`), it enters `sharing_set`
+ * - `node_renew`: if `isNew`, or if `relayed` comes after `last` (`isAfter` in `nodes/table.ts`), it enters `sharing_set`
  *   here with that `relayed`, and relays no row before. The latter means that an older copy of the home was put back, and
  *   that the clock was set back, too. The shared log would take the outbox's numbers for repeats.
  * - `relayed`, with `ok` or a refusal of its command: it enters `outbox_sent` here with the row's number. On `outbox_gap` it

@@ -181,7 +181,7 @@ function blobsIn(out: Buffer): readonly Buffer[] {
 
 const tooLong = "it is longer than what is read of it";
 
-/** Takes what git prints piece by piece, and stops git behind the piece that makes it more than `bytesMax`. */
+/** Takes what git prints piece by piece, and stops git after the piece that makes it more than `bytesMax`. */
 function piecesUpTo(bytesMax: number): { readonly pieces: readonly Buffer[]; readonly take: TakeOutput } {
   const pieces: Buffer[] = [];
   let sizeBytes = 0;

@@ -114,7 +114,7 @@ export class Delivery {
     for (const resolve of [...this.#readers.splice(0), ...this.#waiters.splice(0)]) resolve();
   }
 
-  /** Delivers entries that begin right behind the position, unless others are being delivered; false: they must be read. */
+  /** Delivers entries that begin right after the position, unless others are being delivered; false: they must be read. */
   takeAppended(stored: readonly Stored[]): boolean {
     if (this.#closed || stored[0]?.entry.seq !== this.#position.seq + 1) return false;
     if (stored.length > limits.turnEntriesMax) return false;
@@ -197,7 +197,7 @@ export class Delivery {
     if (!this.#closed) await new Promise(resolve => setTimeout(resolve, this.#options.bounds.retryMinMs));
   }
 
-  /** Sets the time to the next read: short behind an entry, longer with each read that finds none. */
+  /** Sets the time to the next read: short after an entry, longer with each read that finds none. */
   #setPace(count: number): void {
     const { pollMinMs, pollMaxMs } = this.#options.bounds;
     this.#pollMs = count > 0 ? pollMinMs : Math.min(2 * this.#pollMs, pollMaxMs);

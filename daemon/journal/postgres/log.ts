@@ -28,10 +28,10 @@ export interface Stored {
 }
 
 export interface Page {
-  /** Behind which entry the page begins, with its mark. */
+  /** After which entry the page begins, with its mark. */
   readonly from: Position;
   readonly stored: readonly Stored[];
-  /** Whether the log went on behind the page. */
+  /** Whether the log went on after the page. */
   readonly isFull: boolean;
 }
 
@@ -122,7 +122,7 @@ export class StoreLog {
   }
 
   /**
-   * Appends `proposals` behind everything that is in the log by then. Returns null if nothing was appended: the log is not
+   * Appends `proposals` after everything that is in the log by then. Returns null if nothing was appended: the log is not
    * the one that has `known`, or the writer is not the node's last one.
    */
   async append(
@@ -169,8 +169,7 @@ export class StoreLog {
   }
 
   /**
-   * Reads the entries behind `known`, up to the page's bounds. Rejects if the entry at `known` is not there, or another
-   * one.
+   * Reads the entries after `known`, up to the page's bounds. Rejects if the entry at `known` is not there, or another one.
    */
   async page(connection: Connection, known: Position, until: number | null = null): Promise<Page> {
     const { pageEntriesMax, pageBytesMax } = this.#bounds;
@@ -195,7 +194,7 @@ export class StoreLog {
     return { from, stored, isFull: stored.length >= pageEntriesMax || bytes >= pageBytesMax };
   }
 
-  /** Throws unless the rows go on behind `known` without a gap. */
+  /** Throws unless the rows go on after `known` without a gap. */
   async #check(connection: Connection, known: Position, rows: readonly Row[]): Promise<void> {
     const [first] = rows;
     const isKnown =
@@ -204,7 +203,7 @@ export class StoreLog {
         : first !== undefined &&
           Number(first[0]) === known.seq &&
           (known.mark === null || first[1] === known.mark);
-    // Behind 0 an empty page may also be one whose entries were all removed.
+    // After 0 an empty page may also be one whose entries were all removed.
     if (!isKnown || (known.seq === 0 && first === undefined)) {
       const error = await this.#differenceFrom(connection, known);
       if (error !== null) throw error;

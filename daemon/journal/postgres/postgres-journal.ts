@@ -289,7 +289,7 @@ export class PostgresJournal implements Journal {
     }
   }
 
-  /** Hands the entries behind `after` to `found`, a page at a time; the next one is on its way meanwhile. */
+  /** Hands the entries after `after` to `found`, a page at a time; the next one is on its way meanwhile. */
   async #readTo(
     connection: Connection,
     after: number,
