@@ -72,21 +72,21 @@ function revision({ text }: Value): string {
 }
 
 const checkout: Rule = args => {
-  const given = readArguments(args, {
+  const parsedArgs = readArguments(args, {
     short: "bB",
     long: ["--orphan", "--conflict", "--pathspec-from-file"],
   });
-  const { words, after } = given;
+  const { words, after } = parsedArgs;
   const [first] = words;
-  const force = forceOf(given, "-f", "--force");
+  const force = forceOf(parsedArgs, "-f", "--force");
   if (after !== null && after.length > 0) return fromTree(tree("checkout", only(after)), first);
-  if (has(given, "--pathspec-from-file"))
+  if (has(parsedArgs, "--pathspec-from-file"))
     return fromTree(tree("checkout", { paths: null, unclear: true }), first);
-  if (has(given, "-b", "-B", "--orphan", "-d", "--detach")) return fromHead("checkout", words, force);
+  if (has(parsedArgs, "-b", "-B", "--orphan", "-d", "--detach")) return fromHead("checkout", words, force);
   if (first === undefined) return force === null ? null : forced("checkout", [], force);
-  if (isPath(first) || has(given, "--ours", "--theirs")) return tree("checkout", only(words));
+  if (isPath(first) || has(parsedArgs, "--ours", "--theirs")) return tree("checkout", only(words));
   if (words.length > 1) return fromTree(tree("checkout", only(words)), first);
-  const orPath = after === null && !has(given, "-t", "--track");
+  const orPath = after === null && !has(parsedArgs, "-t", "--track");
   if (force !== null) return forced("checkout", words, force, orPath);
   return isHead(first) ? null : changing("checkout", words, { revisions: [revision(first)], orPath });
 };
@@ -102,9 +102,9 @@ function fromTree(reach: Reach, revision: Value | undefined): Reach {
  */
 type Force = "forces" | "merges" | null;
 
-function forceOf(given: Arguments, ...names: readonly string[]): Force {
-  if (has(given, ...names)) return "forces";
-  return has(given, "-p", "--patch", "-m", "--merge", "--conflict") ? "merges" : null;
+function forceOf(parsedArgs: Arguments, ...names: readonly string[]): Force {
+  if (has(parsedArgs, ...names)) return "forces";
+  return has(parsedArgs, "-p", "--patch", "-m", "--merge", "--conflict") ? "merges" : null;
 }
 
 /** Goes to a branch or a commit over uncommitted work. */
@@ -113,16 +113,16 @@ function forced(name: string, words: readonly Value[], force: Force, orPath = fa
 }
 
 const switchTo: Rule = args => {
-  const given = readArguments(args, {
+  const parsedArgs = readArguments(args, {
     short: "cC",
     long: ["--create", "--force-create", "--orphan", "--conflict"],
   });
-  const { words } = given;
-  const force = forceOf(given, "-f", "--force", "--discard-changes");
+  const { words } = parsedArgs;
+  const force = forceOf(parsedArgs, "-f", "--force", "--discard-changes");
   // An orphan branch removes all files.
-  if (has(given, "--orphan"))
+  if (has(parsedArgs, "--orphan"))
     return force === null ? changing("switch", [], { revisions: [""] }) : tree("switch");
-  if (has(given, "-c", "-C", "--create", "--force-create", "-d", "--detach")) {
+  if (has(parsedArgs, "-c", "-C", "--create", "--force-create", "-d", "--detach")) {
     return fromHead("switch", words, force);
   }
   if (words.length === 0) return null;
@@ -148,13 +148,13 @@ function isPath({ text, known }: Value): boolean {
 }
 
 const reset: Rule = args => {
-  const given = readArguments(args, { long: ["--pathspec-from-file"] });
+  const parsedArgs = readArguments(args, { long: ["--pathspec-from-file"] });
   const modes = ["--soft", "--mixed", "--hard", "--merge", "--keep"];
-  const asked = given.options.findLast(({ name }) => modes.some(mode => matches(name, mode)))?.name;
-  const mode = modes.find(each => asked !== undefined && matches(asked, each));
+  const modeOption = parsedArgs.options.findLast(({ name }) => modes.some(mode => matches(name, mode)))?.name;
+  const mode = modes.find(each => modeOption !== undefined && matches(modeOption, each));
   // It writes no file, but makes committed work uncommitted.
   if (mode === "--soft") return index("reset --soft");
-  const { words, after } = given;
+  const { words, after } = parsedArgs;
   if (mode === undefined || mode === "--mixed") {
     const [first] = words;
     const isFile = first !== undefined && (isPath(first) || /\.[A-Za-z]\w*$/.test(first.text));
@@ -162,7 +162,7 @@ const reset: Rule = args => {
     const paths = after ?? (words.length > 1 || isFile ? words : []);
     return index(
       "reset",
-      has(given, "--pathspec-from-file") ? { paths: null, unclear: true } : onlyOrAll(paths),
+      has(parsedArgs, "--pathspec-from-file") ? { paths: null, unclear: true } : onlyOrAll(paths),
     );
   }
   if (mode === "--hard") return putting(tree("reset --hard"), words.slice(0, 1));
@@ -176,67 +176,68 @@ function matches(name: string, mode: string): boolean {
 }
 
 /** Whether the command stashes: by an option, else by the settings of these names. */
-function stashing(given: Arguments, ...keys: readonly string[]): Pick<TreeChange, "loses" | "stashes"> {
-  if (has(given, "--autostash")) return { loses: "tracked", stashes: [] };
-  return { loses: "nothing", stashes: has(given, "--no-autostash") ? [] : keys };
+function stashing(parsedArgs: Arguments, ...keys: readonly string[]): Pick<TreeChange, "loses" | "stashes"> {
+  if (has(parsedArgs, "--autostash")) return { loses: "tracked", stashes: [] };
+  return { loses: "nothing", stashes: has(parsedArgs, "--no-autostash") ? [] : keys };
 }
 
 const upstream = "@{upstream}";
 
 const merge: Rule = args => {
-  const given = readArguments(args, {
+  const parsedArgs = readArguments(args, {
     short: "mFXs",
     long: ["--message", "--file", "--strategy", "--strategy-option", "--into-name", "--cleanup"],
   });
-  if (has(given, "--quit")) return null;
-  if (has(given, "--continue")) return index("merge --continue", all, true);
-  if (has(given, "--abort")) return whileThere(tree("merge"), ["MERGE_HEAD"], "staged");
-  const { words } = given;
+  if (has(parsedArgs, "--quit")) return null;
+  if (has(parsedArgs, "--continue")) return index("merge --continue", all, true);
+  if (has(parsedArgs, "--abort")) return whileThere(tree("merge"), ["MERGE_HEAD"], "staged");
+  const { words } = parsedArgs;
   const revisions = words.length === 0 ? [upstream] : words.map(revision);
   return changing("merge", words, {
     by: "merge",
     revisions,
-    ...stashing(given, "merge.autostash"),
+    ...stashing(parsedArgs, "merge.autostash"),
   });
 };
 
 const rebase: Rule = args => {
-  const given = readArguments(args, {
+  const parsedArgs = readArguments(args, {
     short: "xXsC",
     attached: "S",
     long: ["--exec", "--onto", "--strategy", "--strategy-option", "--whitespace", "--empty"],
   });
-  if (has(given, "--quit", "--edit-todo", "--show-current-patch")) return null;
-  if (has(given, "--continue")) return index("rebase --continue", all, true);
-  if (has(given, "--abort", "--skip")) return whileThere(tree("rebase"), ["rebase-merge", "rebase-apply"]);
+  if (has(parsedArgs, "--quit", "--edit-todo", "--show-current-patch")) return null;
+  if (has(parsedArgs, "--continue")) return index("rebase --continue", all, true);
+  if (has(parsedArgs, "--abort", "--skip"))
+    return whileThere(tree("rebase"), ["rebase-merge", "rebase-apply"]);
   // The commands that it runs between the commits may do anything.
-  if (has(given, "-x", "--exec")) return tree("rebase");
-  const { words } = given;
-  const onto = given.options.findLast(({ name }) => name === "--onto")?.value ?? null;
-  const isRoot = has(given, "--root");
+  if (has(parsedArgs, "-x", "--exec")) return tree("rebase");
+  const { words } = parsedArgs;
+  const onto = parsedArgs.options.findLast(({ name }) => name === "--onto")?.value ?? null;
+  const isRoot = has(parsedArgs, "--root");
   const [base, branch] = isRoot ? [null, words[0]] : [words[0] ?? null, words[1]];
   const first = onto ?? base;
   const target = first === null ? (isRoot ? "" : upstream) : revision(first);
   return changing("rebase", onto === null ? words : [...words, onto], {
     revisions: branch === undefined ? [target] : [target, revision(branch)],
-    ...stashing(given, "rebase.autostash"),
+    ...stashing(parsedArgs, "rebase.autostash"),
   });
 };
 
 /** What git will fetch is not known, so what is known of the branch counts. */
 const pull: Rule = args => {
-  const given = readArguments(args, {
+  const parsedArgs = readArguments(args, {
     short: "sXjo",
     long: ["--strategy", "--strategy-option", "--depth", "--jobs", "--server-option", "--upload-pack"],
   });
-  if (has(given, "--dry-run")) return null;
-  const { words } = given;
+  if (has(parsedArgs, "--dry-run")) return null;
+  const { words } = parsedArgs;
   const [remote, ...refs] = words;
   const named = refs.map(({ text }) => `refs/remotes/${remote?.text ?? ""}/${text.replace(/^\+|:.*$/g, "")}`);
   return changing("pull", words, {
     by: "merge",
     revisions: refs.length === 0 ? [upstream] : named,
-    ...stashing(given, "merge.autostash", "rebase.autostash"),
+    ...stashing(parsedArgs, "merge.autostash", "rebase.autostash"),
   });
 };
 
@@ -248,12 +249,12 @@ function picking(name: string, head: string): Rule {
     long: ["--mainline", "--strategy", "--strategy-option"],
   };
   return args => {
-    const given = readArguments(args, options);
-    if (has(given, "--quit")) return null;
-    if (has(given, "--continue")) return index(`${name} --continue`, all, true);
-    if (has(given, "--abort", "--skip")) return whileThere(tree(name), [head, "sequencer"], "staged");
-    const { words } = given;
-    const parent = given.options.findLast(
+    const parsedArgs = readArguments(args, options);
+    if (has(parsedArgs, "--quit")) return null;
+    if (has(parsedArgs, "--continue")) return index(`${name} --continue`, all, true);
+    if (has(parsedArgs, "--abort", "--skip")) return whileThere(tree(name), [head, "sequencer"], "staged");
+    const { words } = parsedArgs;
+    const parent = parsedArgs.options.findLast(
       ({ name: option }) => matches(option, "--mainline") || option === "-m",
     )?.value;
     const mainline = /^[1-9]$/.test(parent?.text ?? "") ? { mainline: Number(parent?.text) } : {};
@@ -263,11 +264,11 @@ function picking(name: string, head: string): Rule {
 
 /** What a patch changes is not known, but git applies none to a file with uncommitted changes. */
 const am: Rule = args => {
-  const given = readArguments(args, { short: "pC", attached: "S" });
-  if (has(given, "--quit", "--show-current-patch")) return null;
-  if (has(given, "--continue", "--resolved", "-r")) return index("am --continue", all, true);
-  if (has(given, "--abort", "--skip")) return whileThere(tree("am"), ["rebase-apply"]);
-  return changing("am", given.words, {});
+  const parsedArgs = readArguments(args, { short: "pC", attached: "S" });
+  if (has(parsedArgs, "--quit", "--show-current-patch")) return null;
+  if (has(parsedArgs, "--continue", "--resolved", "-r")) return index("am --continue", all, true);
+  if (has(parsedArgs, "--abort", "--skip")) return whileThere(tree("am"), ["rebase-apply"]);
+  return changing("am", parsedArgs.words, {});
 };
 
 export const changeRules: ReadonlyMap<string, Rule> = new Map([

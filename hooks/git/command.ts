@@ -31,11 +31,11 @@ const unclear = { paths: null, unclear: true } as const;
 
 /** A named path is added as it is, and a folder may have a file's name: any form may include others' changes. */
 const add: Rule = args => {
-  const given = readArguments(args, { long: ["--chmod", "--pathspec-from-file"] });
-  const paths = operands(given);
-  if (has(given, "-n", "--dry-run", "--refresh")) return null;
+  const parsedArgs = readArguments(args, { long: ["--chmod", "--pathspec-from-file"] });
+  const paths = operands(parsedArgs);
+  if (has(parsedArgs, "-n", "--dry-run", "--refresh")) return null;
   const isPicking = has(
-    given,
+    parsedArgs,
     "-p",
     "--patch",
     "-i",
@@ -46,12 +46,13 @@ const add: Rule = args => {
     "--intent-to-add",
   );
   // With -N it adds new files to the index without their content.
-  if (isPicking) return { ...index("add", onlyOrAll(paths)), untracked: has(given, "-N", "--intent-to-add") };
-  const ignored = has(given, "-f", "--force") ? ({ ignored: true } as const) : {};
-  const whole = has(given, "-A", "--all", "--no-ignore-removal") ? "add -A" : null;
-  const name = whole ?? (has(given, "-u", "--update") ? "add -u" : "add");
-  const isKnownOnly = name === "add -u" || has(given, "--renormalize");
-  if (has(given, "--pathspec-from-file"))
+  if (isPicking)
+    return { ...index("add", onlyOrAll(paths)), untracked: has(parsedArgs, "-N", "--intent-to-add") };
+  const ignored = has(parsedArgs, "-f", "--force") ? ({ ignored: true } as const) : {};
+  const whole = has(parsedArgs, "-A", "--all", "--no-ignore-removal") ? "add -A" : null;
+  const name = whole ?? (has(parsedArgs, "-u", "--update") ? "add -u" : "add");
+  const isKnownOnly = name === "add -u" || has(parsedArgs, "--renormalize");
+  if (has(parsedArgs, "--pathspec-from-file"))
     return { ...takeAll(name, unclear, false, !isKnownOnly), ...ignored };
   if (paths.length > 0) return { ...takeAll(name, only(paths), false, !isKnownOnly), ...ignored };
   if (name === "add" && !isKnownOnly) return null;
@@ -79,28 +80,28 @@ const committing: Options = {
 
 /** With paths it commits these alone, whatever else is staged. */
 const commit: Rule = args => {
-  const given = readArguments(args, committing);
-  const paths = operands(given);
-  if (has(given, "--dry-run", "--short", "--porcelain", "--long")) return null;
-  const includes = has(given, "-i", "--include");
-  if (has(given, "-a", "--all")) return takeAll("commit -a", all, true);
-  if (has(given, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
-  if (has(given, "-p", "--patch", "--interactive")) return index("commit", onlyOrAll(paths), true);
+  const parsedArgs = readArguments(args, committing);
+  const paths = operands(parsedArgs);
+  if (has(parsedArgs, "--dry-run", "--short", "--porcelain", "--long")) return null;
+  const includes = has(parsedArgs, "-i", "--include");
+  if (has(parsedArgs, "-a", "--all")) return takeAll("commit -a", all, true);
+  if (has(parsedArgs, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
+  if (has(parsedArgs, "-p", "--patch", "--interactive")) return index("commit", onlyOrAll(paths), true);
   // With --include it also commits whatever else is staged.
   if (paths.length > 0 && includes)
     return { ...takeAll("commit -i", only(paths), true), also: index("commit", all, true) };
   if (paths.length > 0) return takeAll("commit", only(paths));
-  return index("commit", all, !has(given, "-o", "--only"));
+  return index("commit", all, !has(parsedArgs, "-o", "--only"));
 };
 
 const updateIndex: Rule = args => {
-  const given = readArguments(args, { long: ["--chmod", "--cacheinfo"] });
-  const paths = operands(given);
-  const isLooking = paths.length === 0 && has(given, "--refresh", "--really-refresh");
+  const parsedArgs = readArguments(args, { long: ["--chmod", "--cacheinfo"] });
+  const paths = operands(parsedArgs);
+  const isLooking = paths.length === 0 && has(parsedArgs, "--refresh", "--really-refresh");
   if (args.length === 0 || isLooking) return null;
-  const isRemoving = has(given, "--force-remove");
+  const isRemoving = has(parsedArgs, "--force-remove");
   const reach = index(isRemoving ? "update-index --force-remove" : "update-index", onlyOrAll(paths));
-  return { ...reach, untracked: has(given, "--add") };
+  return { ...reach, untracked: has(parsedArgs, "--add") };
 };
 
 const indexRules: ReadonlyMap<string, Rule> = new Map([
@@ -230,15 +231,15 @@ export function settingOf({
   args,
 }: GitCall): { readonly key: string; readonly value: string | null } | null {
   if (name.text !== "config") return null;
-  const given = readArguments(args, {
+  const parsedArgs = readArguments(args, {
     short: "f",
     long: ["--file", "--blob", "--type", "--default", "--comment"],
   });
-  const words = operands(given);
+  const words = operands(parsedArgs);
   const [verb] = words;
   const [key, value] = verb?.text === "set" || verb?.text === "unset" ? words.slice(1) : words;
   if (key?.known !== true) return null;
-  const isUnset = verb?.text === "unset" || has(given, "--unset", "--unset-all");
+  const isUnset = verb?.text === "unset" || has(parsedArgs, "--unset", "--unset-all");
   if (isUnset) return { key: key.text.toLowerCase(), value: null };
   return value === undefined ? null : { key: key.text.toLowerCase(), value: value.whole };
 }
@@ -281,8 +282,8 @@ export function reachOf(
   reversed: Patch | null,
 ): Reach | null {
   if (!name.known || isAskingForHelp(args)) return null;
-  const given = { input, reversed, patch: patchIn(input, place) };
-  const reach = (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args, given) ?? null;
+  const commandInput = { input, reversed, patch: patchIn(input, place) };
+  const reach = (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args, commandInput) ?? null;
   return reach !== null && isAnyCase ? { ...reach, paths: null } : reach;
 }
 
@@ -330,7 +331,7 @@ export function expandAlias({ args, settings }: GitCall, text: string, budget: B
   const { node } = readShell(text);
   walkShell(node, "/", ({ values: words }) => values.push(...words), null, budget);
   // The settings of the call hold for the alias's command, too.
-  const given = [...settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
+  const settingWords = [...settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
   const [git = asValue("git"), ...rest] = values;
-  return { words: [git, ...given, ...rest, ...args] };
+  return { words: [git, ...settingWords, ...rest, ...args] };
 }

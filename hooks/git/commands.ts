@@ -224,9 +224,9 @@ function furtherIn(
   { reach, changes }: Reach,
 ): Pick<GuardedCommand, "further"> {
   if (!recursing.test(name.text) || reach !== "tree" || isGentle(changes)) return {};
-  const given = readArguments(args, {});
-  if (has(given, "--no-recurse-submodules")) return {};
-  if (has(given, "--recurse-submodules")) return { further: { into: "submodules" } };
+  const parsedArgs = readArguments(args, {});
+  if (has(parsedArgs, "--no-recurse-submodules")) return {};
+  if (has(parsedArgs, "--recurse-submodules")) return { further: { into: "submodules" } };
   const setting = settings.get("submodule.recurse") ?? set.get("submodule.recurse");
   if (setting === undefined) return { further: { into: "submodules", isIfSet: true } };
   return isFalse(setting) ? {} : { further: { into: "submodules" } };

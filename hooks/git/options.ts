@@ -88,8 +88,8 @@ export function has({ options }: Arguments, ...names: readonly string[]): boolea
 const whole: ReadonlySet<string> = new Set(["--force"]);
 
 /** `--har` is `--hard`, and so is `--h`. Git itself refuses an ambiguous abbreviation. */
-function isNamed(given: string, name: string): boolean {
-  return given === name || (/^--\w/.test(given) && !whole.has(given) && name.startsWith(given));
+function isNamed(option: string, name: string): boolean {
+  return option === name || (/^--\w/.test(option) && !whole.has(option) && name.startsWith(option));
 }
 
 // What a git command may reach, and the parts of which the rules make it.
@@ -130,7 +130,7 @@ export interface Patch extends Paths {
 }
 
 /** Reads the words after a command's name; null if it reaches neither files nor index. */
-export type Rule = (args: readonly Value[], given: CommandInput) => Reach | null;
+export type Rule = (args: readonly Value[], input: CommandInput) => Reach | null;
 
 export function tree(name: string, paths: Paths = all, untracked = false): Reach {
   return { name: `git ${name}`, reach: "tree", commits: false, ...paths, untracked };
@@ -172,16 +172,16 @@ export function operands({ words, after }: Arguments): readonly Value[] {
 export function patchBy(name: string, args: readonly Value[]): Patch | null {
   const isDiff = /^diff(?:-files|-index)?$/.test(name);
   if (!isDiff && name !== "show") return null;
-  const given = readArguments(args, { short: "SGOlUn", attached: "BMC" });
-  const isReversed = has(given, "-R");
-  const paths = onlyOrAll(given.after ?? []);
-  if (!isDiff) return { ...paths, ...between("commits", shown(given)), isReversed };
-  if (has(given, "--no-index")) return null;
+  const parsedArgs = readArguments(args, { short: "SGOlUn", attached: "BMC" });
+  const isReversed = has(parsedArgs, "-R");
+  const paths = onlyOrAll(parsedArgs.after ?? []);
+  if (!isDiff) return { ...paths, ...between("commits", shown(parsedArgs)), isReversed };
+  if (has(parsedArgs, "--no-index")) return null;
   // A word with the ending of a file name is not a branch.
   const isNamed =
-    given.after === null && given.words.some(({ text }) => /^(?!.*\.\.).*\.[a-z]\w*$/i.test(text));
-  if (isNamed) return { ...onlyOrAll(given.words), isReversed };
-  return { ...paths, ...betweenEnds(given), isReversed };
+    parsedArgs.after === null && parsedArgs.words.some(({ text }) => /^(?!.*\.\.).*\.[a-z]\w*$/i.test(text));
+  if (isNamed) return { ...onlyOrAll(parsedArgs.words), isReversed };
+  return { ...paths, ...betweenEnds(parsedArgs), isReversed };
 }
 
 /**

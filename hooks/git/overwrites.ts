@@ -109,9 +109,9 @@ const tar: Rule = ({ values, input, ...from }) => {
   // The old form has its letters without a dash, and their values behind them.
   const isOld = first?.known === true && /^[A-Za-z]+$/.test(first.text);
   const words = isOld ? oldForm(first.text, rest) : values.slice(1);
-  const given = readArguments(words, unpacking);
+  const parsedArgs = readArguments(words, unpacking);
   const keeps = has(
-    given,
+    parsedArgs,
     "-k",
     "--keep-old-files",
     "--skip-old-files",
@@ -119,8 +119,8 @@ const tar: Rule = ({ values, input, ...from }) => {
     "--to-stdout",
     "--keep-newer-files",
   );
-  if (!has(given, "-x", "--extract", "--get") || keeps) return [];
-  const folders = given.options.filter(({ name }) => name === "-C" || name === "--directory");
+  if (!has(parsedArgs, "-x", "--extract", "--get") || keeps) return [];
+  const folders = parsedArgs.options.filter(({ name }) => name === "-C" || name === "--directory");
   const where = folders.reduce<Where>((at, { value }) => (value === null ? at : enter(at, value)), from);
   const archive = readArguments(call.args, {
     short: "o",
@@ -128,13 +128,17 @@ const tar: Rule = ({ values, input, ...from }) => {
   });
   const [tree, ...packed] = [...archive.words, ...(archive.after ?? [])];
   const prefix = archive.options.findLast(({ name }) => name === "--prefix")?.value ?? null;
-  const asked = [...given.words, ...(given.after ?? [])];
-  const isMoved = prefix !== null || has(given, "--strip-components", "--transform");
+  const members = [...parsedArgs.words, ...(parsedArgs.after ?? [])];
+  const isMoved = prefix !== null || has(parsedArgs, "--strip-components", "--transform");
   if (isMoved)
     return [
-      { name: "tar -x", ...(prefix === null || asked.length > 0 ? onlyOrAll(asked) : only([prefix])), where },
+      {
+        name: "tar -x",
+        ...(prefix === null || members.length > 0 ? onlyOrAll(members) : only([prefix])),
+        where,
+      },
     ];
-  const paths = onlyOrAll(asked.length > 0 ? asked : packed);
+  const paths = onlyOrAll(members.length > 0 ? members : packed);
   const isHere = where.dir !== null && where.dir === call.place.dir && !where.isBelow;
   const isWhole = tree?.known === true && !tree.text.includes(":");
   return [{ name: "tar -x", ...paths, ...(isHere && isWhole ? filesOf(tree.text) : {}), where }];
@@ -159,7 +163,7 @@ function filesOf(revision: string): Pick<Over, "changes"> {
 
 /** With -R a patch takes work out of files, as does a patch that git wrote with -R. Others are edits. */
 const patch: Rule = ({ values, input, ...from }) => {
-  const given = readArguments(values.slice(1), {
+  const parsedArgs = readArguments(values.slice(1), {
     short: "BdDFgioprVxYz",
     long: [
       "--directory",
@@ -172,12 +176,12 @@ const patch: Rule = ({ values, input, ...from }) => {
       "--fuzz",
     ],
   });
-  const { words, options } = given;
+  const { words, options } = parsedArgs;
   const last = (...of: readonly string[]) => options.findLast(({ name }) => of.includes(name))?.value ?? null;
-  if (has(given, "--dry-run", "-o", "--output")) return [];
+  if (has(parsedArgs, "--dry-run", "-o", "--output")) return [];
   const folder = last("-d", "--directory");
   const where = folder === null ? from : enter(from, folder);
-  const isBack = has(given, "-R", "--reverse");
+  const isBack = has(parsedArgs, "-R", "--reverse");
   const [file, text = last("-i", "--input")] = words;
   const isRead = text === null || text.whole === "-";
   const place = { dir: where.isBelow ? null : where.dir, gitDir: null, workTree: null };

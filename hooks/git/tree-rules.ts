@@ -26,10 +26,10 @@ import {
 /** The command writes into the file that its option names. */
 function writing(name: string, short: string, ...options: readonly string[]): Rule {
   return args => {
-    const given = readArguments(args, { short, long: options });
+    const parsedArgs = readArguments(args, { short, long: options });
     const isFile = (option: string) =>
-      has({ ...given, options: [{ name: option, value: null }] }, ...options);
-    return over(name, given.options.findLast(option => isFile(option.name))?.value ?? null);
+      has({ ...parsedArgs, options: [{ name: option, value: null }] }, ...options);
+    return over(name, parsedArgs.options.findLast(option => isFile(option.name))?.value ?? null);
   };
 }
 
@@ -93,10 +93,10 @@ const stash: Rule = args => {
 const stashed: Options = { short: "m", long: ["--message", "--pathspec-from-file"] };
 
 function pushed(args: readonly Value[]): Reach {
-  const given = readArguments(args, stashed);
-  const isUnclear = has(given, "--pathspec-from-file");
-  const paths = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(operands(given));
-  const isPart = has(given, "-p", "--patch", "-S", "--staged") ? ({ isPart: true } as const) : {};
+  const parsedArgs = readArguments(args, stashed);
+  const isUnclear = has(parsedArgs, "--pathspec-from-file");
+  const paths = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(operands(parsedArgs));
+  const isPart = has(parsedArgs, "-p", "--patch", "-S", "--staged") ? ({ isPart: true } as const) : {};
   const stash = { ...made.stash, ...isPart };
   return putting({ ...tree("stash push", paths, isUntracked(args)), ...ignoredToo(args), stash }, []);
 }
@@ -145,11 +145,11 @@ const isStash = ({ text }: Value) => /^(?:refs\/)?stash$/.test(text);
 
 /** Deletes the list with its ref, or puts an entry on top of it. */
 const updateRef: Rule = (args, { input }) => {
-  const given = readArguments(args, { short: "m" });
-  if (has(given, "--stdin")) return updated(input);
-  const [ref, value] = operands(given);
+  const parsedArgs = readArguments(args, { short: "m" });
+  if (has(parsedArgs, "--stdin")) return updated(input);
+  const [ref, value] = operands(parsedArgs);
   if (ref === undefined || ref.text !== "refs/stash") return null;
-  if (has(given, "-d")) return entries("update-ref -d", { does: "take_all" });
+  if (has(parsedArgs, "-d")) return entries("update-ref -d", { does: "take_all" });
   const isNone = value !== undefined && /^0*$/.test(value.text);
   return isNone ? entries("update-ref", { does: "take_all" }) : entries("update-ref", made.stash);
 };
@@ -168,11 +168,11 @@ function updated(input: string | null): Reach | null {
 /** Without a time of its own git never expires stash entries. */
 const reflog: Rule = ([sub, ...args]) => {
   if (sub?.known !== true) return null;
-  const given = readArguments(args, { long: ["--expire", "--expire-unreachable"] });
-  const refs = operands(given);
-  if (has(given, "-n", "--dry-run")) return null;
-  const isAll = has(given, "--all") || refs.some(ref => isStash(ref) || !ref.known);
-  const times = given.options.filter(({ name }) => /^--expire/.test(name));
+  const parsedArgs = readArguments(args, { long: ["--expire", "--expire-unreachable"] });
+  const refs = operands(parsedArgs);
+  if (has(parsedArgs, "-n", "--dry-run")) return null;
+  const isAll = has(parsedArgs, "--all") || refs.some(ref => isStash(ref) || !ref.known);
+  const times = parsedArgs.options.filter(({ name }) => /^--expire/.test(name));
   const isTimed = times.some(({ value }) => !/^(?:never|false)$/.test(value?.text ?? ""));
   if (sub.text === "expire" && isAll && isTimed) return entries("reflog expire", { does: "take_all" });
   if (sub.text === "drop" && isAll) return entries("reflog drop", { does: "take_all" });
@@ -185,19 +185,19 @@ const reflog: Rule = ([sub, ...args]) => {
 };
 
 const restore: Rule = args => {
-  const given = readArguments(args, {
+  const parsedArgs = readArguments(args, {
     short: "s",
     long: ["--source", "--conflict", "--pathspec-from-file"],
   });
-  const paths = operands(given);
-  const isUnclear = has(given, "--pathspec-from-file");
-  if (paths.length === 0 && !isUnclear && !has(given, "-p", "--patch")) return null;
+  const paths = operands(parsedArgs);
+  const isUnclear = has(parsedArgs, "--pathspec-from-file");
+  if (paths.length === 0 && !isUnclear && !has(parsedArgs, "-p", "--patch")) return null;
   const reached = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(paths);
-  const isStaged = has(given, "-S", "--staged") && !has(given, "-W", "--worktree");
+  const isStaged = has(parsedArgs, "-S", "--staged") && !has(parsedArgs, "-W", "--worktree");
   if (isStaged) return index("restore --staged", reached);
-  const source = given.options.findLast(({ name }) => isSource(name))?.value ?? null;
+  const source = parsedArgs.options.findLast(({ name }) => isSource(name))?.value ?? null;
   // Without a source it takes the files from the index, except those that it writes there, too.
-  if (source === null && !has(given, "-S", "--staged")) return tree("restore", reached);
+  if (source === null && !has(parsedArgs, "-S", "--staged")) return tree("restore", reached);
   return putting(tree("restore", reached), source === null ? [] : [source]);
 };
 
@@ -206,36 +206,40 @@ function isSource(name: string): boolean {
 }
 
 const clean: Rule = args => {
-  const given = readArguments(args, { short: "e", long: ["--exclude"] });
-  if (has(given, "-n", "--dry-run")) return null;
-  const ignored = has(given, "-x", "-X") ? { ignored: true } : {};
+  const parsedArgs = readArguments(args, { short: "e", long: ["--exclude"] });
+  if (has(parsedArgs, "-n", "--dry-run")) return null;
+  const ignored = has(parsedArgs, "-x", "-X") ? { ignored: true } : {};
   // Forced twice it removes repositories, too.
-  const forces = given.options.filter(({ name }) => name === "-f" || name === "--force").length;
+  const forces = parsedArgs.options.filter(({ name }) => name === "-f" || name === "--force").length;
   const further = forces > 1 ? ({ further: { into: "all", isWhole: true } } as const) : {};
   // With -X it keeps new files.
-  return { ...tree("clean", onlyOrAll(operands(given)), !has(given, "-X")), ...ignored, ...further };
+  return {
+    ...tree("clean", onlyOrAll(operands(parsedArgs)), !has(parsedArgs, "-X")),
+    ...ignored,
+    ...further,
+  };
 };
 
 /** A submodule is removed with everything in it. */
 const wholeSubmodules = { further: { into: "submodules", isWhole: true } } as const;
 
 const remove: Rule = args => {
-  const given = readArguments(args, { long: ["--pathspec-from-file"] });
-  const paths = operands(given);
-  const isUnclear = has(given, "--pathspec-from-file");
-  if (has(given, "-n", "--dry-run") || (paths.length === 0 && !isUnclear)) return null;
+  const parsedArgs = readArguments(args, { long: ["--pathspec-from-file"] });
+  const paths = operands(parsedArgs);
+  const isUnclear = has(parsedArgs, "--pathspec-from-file");
+  if (has(parsedArgs, "-n", "--dry-run") || (paths.length === 0 && !isUnclear)) return null;
   const reached = isUnclear ? ({ paths: null, unclear: true } as const) : only(paths);
-  if (has(given, "--cached")) return index("rm --cached", reached);
-  return { ...tree("rm", reached), ...(has(given, "-f", "--force") ? wholeSubmodules : {}) };
+  if (has(parsedArgs, "--cached")) return index("rm --cached", reached);
+  return { ...tree("rm", reached), ...(has(parsedArgs, "-f", "--force") ? wholeSubmodules : {}) };
 };
 
 const move: Rule = args => {
-  const given = readArguments(args, {});
-  const paths = operands(given);
+  const parsedArgs = readArguments(args, {});
+  const paths = operands(parsedArgs);
   const target = paths.at(-1);
-  if (has(given, "-n", "--dry-run") || paths.length < 2 || target === undefined) return null;
+  if (has(parsedArgs, "-n", "--dry-run") || paths.length < 2 || target === undefined) return null;
   const reach = tree("mv", only(paths));
-  if (!has(given, "-f", "--force")) return reach;
+  if (!has(parsedArgs, "-f", "--force")) return reach;
   if (paths.some(({ known }) => !known)) return { ...reach, untracked: true, ignored: true };
   // It overwrites the target, or moves into the target if that is a folder.
   const inside = paths.slice(0, -1).map(({ text }) => `${target.text}/${text.replace(/^.*\/(?=[^/])/s, "")}`);
@@ -244,23 +248,26 @@ const move: Rule = args => {
 
 /** With -R it removes work from files. Else it keeps uncommitted work, unless the patch is a reversed one. */
 const apply: Rule = (args, { input, reversed, patch }) => {
-  const given = readArguments(args, {
+  const parsedArgs = readArguments(args, {
     short: "pC",
     long: ["--directory", "--exclude", "--include", "--build-fake-ancestor"],
   });
-  const isLooking = has(given, "--check", "--stat", "--numstat", "--summary") && !has(given, "--apply");
+  const isLooking =
+    has(parsedArgs, "--check", "--stat", "--numstat", "--summary") && !has(parsedArgs, "--apply");
   if (isLooking) return null;
-  const isRead = operands(given).every(({ whole }) => whole === "-");
-  const isBack = has(given, "-R", "--reverse");
-  const shown = isRead && !has(given, "-p", "--directory") ? patch : null;
+  const isRead = operands(parsedArgs).every(({ whole }) => whole === "-");
+  const isBack = has(parsedArgs, "-R", "--reverse");
+  const shown = isRead && !has(parsedArgs, "-p", "--directory") ? patch : null;
   // It may put in what the patch shows, or take that back.
-  if (shown !== null && takesBack(shown, isBack) && !has(given, "--cached"))
+  if (shown !== null && takesBack(shown, isBack) && !has(parsedArgs, "--cached"))
     return takingBack(isBack ? "apply -R" : "apply", shown);
-  if (isBack && shown === null && !has(given, "--cached")) return tree("apply -R");
+  if (isBack && shown === null && !has(parsedArgs, "--cached")) return tree("apply -R");
   const forwards =
-    has(given, "--cached") || shown !== null ? null : losing(given, isRead ? input : null, reversed);
+    has(parsedArgs, "--cached") || shown !== null
+      ? null
+      : losing(parsedArgs, isRead ? input : null, reversed);
   if (forwards !== null) return forwards;
-  return has(given, "--cached", "--index", "-3", "--3way") ? index("apply --index") : null;
+  return has(parsedArgs, "--cached", "--index", "-3", "--3way") ? index("apply --index") : null;
 };
 
 function takingBack(name: string, { isReversed, changes, ...paths }: Patch): Reach {
@@ -269,11 +276,11 @@ function takingBack(name: string, { isReversed, changes, ...paths }: Patch): Rea
 }
 
 /** What a patch that the line wrote or shows removes from files. */
-function losing(given: Arguments, input: string | null, reversed: Patch | null): Reach | null {
+function losing(parsedArgs: Arguments, input: string | null, reversed: Patch | null): Reach | null {
   if (reversed !== null) return takingBack("apply", reversed);
   if (input === null || input.includes(hole)) return null;
-  const strip = Number(given.options.findLast(({ name }) => name === "-p")?.value?.text ?? 1);
-  const directory = given.options.findLast(({ name }) => name === "--directory")?.value;
+  const strip = Number(parsedArgs.options.findLast(({ name }) => name === "-p")?.value?.text ?? 1);
+  const directory = parsedArgs.options.findLast(({ name }) => name === "--directory")?.value;
   if (directory?.known === false) return tree("apply", { paths: null, unclear: true }, true);
   const files = losingFiles(input, strip);
   const folder = directory === undefined || directory === null ? "" : `${directory.text}/`;
@@ -282,12 +289,12 @@ function losing(given: Arguments, input: string | null, reversed: Patch | null):
 }
 
 const checkoutIndex: Rule = args => {
-  const given = readArguments(args, { long: ["--prefix", "--stage"] });
-  if (!has(given, "-f", "--force") || has(given, "--temp")) return null;
-  const prefix = given.options.findLast(({ name }) => name === "--prefix")?.value ?? null;
+  const parsedArgs = readArguments(args, { long: ["--prefix", "--stage"] });
+  if (!has(parsedArgs, "-f", "--force") || has(parsedArgs, "--temp")) return null;
+  const prefix = parsedArgs.options.findLast(({ name }) => name === "--prefix")?.value ?? null;
   if (prefix !== null) return tree("checkout-index -f", prefixed(prefix), true);
-  if (has(given, "-a", "--all", "--stdin")) return tree("checkout-index -f");
-  const paths = operands(given);
+  if (has(parsedArgs, "-a", "--all", "--stdin")) return tree("checkout-index -f");
+  const paths = operands(parsedArgs);
   return paths.length === 0 ? null : tree("checkout-index -f", only(paths));
 };
 
@@ -299,10 +306,10 @@ function prefixed({ text, known }: Value): Pick<Reach, "paths" | "unclear"> {
 }
 
 const readTree: Rule = args => {
-  const given = readArguments(args, { long: ["--prefix", "--index-output", "--exclude-per-directory"] });
-  if (has(given, "-n", "--dry-run", "--index-output")) return null;
-  if (!has(given, "-u") || !has(given, "-m", "--reset")) return index("read-tree");
-  return putting(tree("read-tree -u"), given.words, { isRefused: !has(given, "--reset") });
+  const parsedArgs = readArguments(args, { long: ["--prefix", "--index-output", "--exclude-per-directory"] });
+  if (has(parsedArgs, "-n", "--dry-run", "--index-output")) return null;
+  if (!has(parsedArgs, "-u") || !has(parsedArgs, "-m", "--reset")) return index("read-tree");
+  return putting(tree("read-tree -u"), parsedArgs.words, { isRefused: !has(parsedArgs, "--reset") });
 };
 
 const bisect: Rule = ([sub, ...args]) => {
@@ -310,26 +317,26 @@ const bisect: Rule = ([sub, ...args]) => {
   if (!sub.known) return { ...tree("bisect"), unclear: true };
   if (/^(?:log|view|visualize|terms|help)$/.test(sub.text)) return null;
   const long = ["--term-new", "--term-bad", "--term-old", "--term-good"];
-  const given = readArguments(args, { long });
+  const parsedArgs = readArguments(args, { long });
   if (sub.text === "reset") return whileThere(tree("bisect"), ["BISECT_START"]);
   // It begins when it knows a bad and a good commit.
-  if (sub.text === "start" && (given.words.length < 2 || has(given, "--no-checkout"))) return null;
+  if (sub.text === "start" && (parsedArgs.words.length < 2 || has(parsedArgs, "--no-checkout"))) return null;
   return tree("bisect");
 };
 
 const submodule: Rule = args => {
   const long = ["--reference", "--depth", "--jobs", "--filter", "--branch", "--name"];
-  const given = readArguments(args, { short: "jb", long });
-  const [sub, ...words] = given.words;
+  const parsedArgs = readArguments(args, { short: "jb", long });
+  const [sub, ...words] = parsedArgs.words;
   if (sub === undefined) return null;
   if (!sub.known) return { ...tree("submodule"), unclear: true };
   if (sub.text === "add") return index("submodule add");
   // Unless forced, git refuses to overwrite uncommitted work in a submodule. Outside of them nothing is reached.
-  if (!/^(?:update|deinit)$/.test(sub.text) || !has(given, "-f", "--force")) return null;
+  if (!/^(?:update|deinit)$/.test(sub.text) || !has(parsedArgs, "-f", "--force")) return null;
   const isWhole = sub.text === "deinit" ? ({ isWhole: true } as const) : {};
   const reach = tree(
     `submodule ${sub.text}`,
-    onlyOrAll([...words, ...(given.after ?? [])]),
+    onlyOrAll([...words, ...(parsedArgs.after ?? [])]),
     sub.text === "deinit",
   );
   return { ...reach, further: { into: "submodules", ...isWhole, isOnly: true } };

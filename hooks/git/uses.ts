@@ -77,13 +77,14 @@ function gitWrites(call: GitCall): boolean {
   if (reach !== null && reach.needsIndex !== false) return true;
   const { text } = name;
   if (always.has(text)) return true;
-  const given = readArguments(args, {});
-  const [first] = operands(given);
+  const parsedArgs = readArguments(args, {});
+  const [first] = operands(parsedArgs);
   const verbs = byVerb.get(text);
   if (verbs !== undefined) return first?.known === true && verbs.has(first.text);
   if (text !== "branch" && text !== "tag") return false;
-  if (has(given, ...changing[text])) return true;
-  const isListing = has(given, ...listing) || (text === "tag" && has(given, "-n", "-v", "--verify"));
+  if (has(parsedArgs, ...changing[text])) return true;
+  const isListing =
+    has(parsedArgs, ...listing) || (text === "tag" && has(parsedArgs, "-n", "-v", "--verify"));
   return first !== undefined && !isListing;
 }
 
@@ -176,7 +177,7 @@ function takeAlias(found: Found, call: GitCall, name: string): void {
       name,
       dir: isBelow ? null : dir,
       gitDir,
-      usesOf: given => later(found, call, given),
+      usesOf: aliasText => later(found, call, aliasText),
     });
 }
 
