@@ -59,9 +59,9 @@ export async function gateTeam(run: LeadRun, action: ActionOf<"gate_team">): Pro
 
 /** What the daemon took from a call is not so yet: of a task its file tells alone. */
 function teamCallOpen({ services }: LeadRun, action: ActionOf<"team_call_open">): HookOutcome {
-  const { session, agent = null, call, asked } = action;
+  const { session, agent = null, call, isAsked } = action;
   if (call.what === "task_update") services.teams.claims.doubt(call.task, { session, agent });
-  if (call.what === "begin" && !asked) services.teams.beginsNot(session, call.name);
+  if (call.what === "begin" && !isAsked) services.teams.beginsNot(session, call.name);
   return { did: "team_call_open", ok: true };
 }
 

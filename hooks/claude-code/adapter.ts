@@ -189,6 +189,6 @@ function idleRow(): Plan {
 
 /** The client's process: the one that the client names, else the hook's parent. */
 function clientPid(context: HookContext): number | null {
-  const said = context.env["CLAUDE_PID"] ?? "";
-  return /^[1-9]\d{0,9}$/.test(said) ? Number(said) : context.ppid;
+  const pidText = context.env["CLAUDE_PID"] ?? "";
+  return /^[1-9]\d{0,9}$/.test(pidText) ? Number(pidText) : context.ppid;
 }

@@ -328,11 +328,11 @@ function endOfTeammate(event: Event, tool: string, actor: Actor): readonly HookA
     const agentName = within(response, "command");
     return isId(agentName) ? [heartbeat(mainOf(actor), { agentName, ended: true, stopped: true })] : [];
   }
-  const said = within(event.raw["tool_input"], "message");
+  const message = within(event.raw["tool_input"], "message");
   const agreed =
     tool === "SendMessage" &&
-    within(said, "type") === "shutdown_response" &&
-    within(said, "approve") === true &&
+    within(message, "type") === "shutdown_response" &&
+    within(message, "approve") === true &&
     within(response, "success") === true;
   return agreed && actor.agent !== undefined ? [heartbeat(actor, { ended: true, attention: null })] : [];
 }

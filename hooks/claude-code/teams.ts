@@ -116,11 +116,15 @@ function nameOfFile(file: string): string | null {
 }
 
 function processOf({ args, env }: ProcessWords): ClientProcess {
-  const said = (flag: string) => {
+  const readFlag = (flag: string) => {
     const at = args.indexOf(flag);
     return at === -1 ? null : text(args[at + 1]);
   };
-  const [name, team, lead] = [said("--agent-name"), said("--team-name"), said("--parent-session-id")];
+  const [name, team, lead] = [
+    readFlag("--agent-name"),
+    readFlag("--team-name"),
+    readFlag("--parent-session-id"),
+  ];
   const isWhole = name !== null && team !== null && lead !== null;
   const home = env === null ? null : (env("CLAUDE_CONFIG_DIR") ?? `${env("HOME") ?? ""}/.claude`);
   return {
@@ -167,8 +171,8 @@ function lettersIn(value: unknown): readonly NativeLetter[] | null {
   return value.flatMap(letter => {
     const from = text(within(letter, "from"));
     if (from === null || within(letter, "read") === true) return [];
-    const said = within(letter, "text");
-    const isIdleNotice = typeof said === "string" && said.startsWith('{"type":"idle_notification"');
+    const body = within(letter, "text");
+    const isIdleNotice = typeof body === "string" && body.startsWith('{"type":"idle_notification"');
     return [{ from, isIdleNotice }];
   });
 }

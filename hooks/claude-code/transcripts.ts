@@ -251,8 +251,8 @@ export interface LastMessage {
 export function messagesIn(lines: readonly string[], max: number): LastMessage[] {
   const found: LastMessage[] = [];
   for (const line of lines.toReversed()) {
-    const said = saidIn(line);
-    if (said !== null) found.push(said);
+    const message = saidIn(line);
+    if (message !== null) found.push(message);
     if (found.length === max) break;
   }
   return found.reverse();

@@ -86,8 +86,8 @@ function main(): void {
   if (isOff()) leaveOff();
   if (origin !== "" && isForwardedElsewhere()) process.exit(0);
   event = readInput();
-  const asked = Number(process.argv[2]);
-  setTimeout(() => failOpen(isAsked), asked > 0 ? asked : defaultBudgetMs);
+  const budgetMs = Number(process.argv[2]);
+  setTimeout(() => failOpen(isAsked), budgetMs > 0 ? budgetMs : defaultBudgetMs);
   const begin = () => {
     const socket = mine(path);
     if (!socket?.isSocket() || isPaused(socket)) failOpen();
@@ -219,7 +219,7 @@ function forward(path: string, request: Buffer): void {
   function attempt(): void {
     const socket: Socket = connect(path);
     const silence = setTimeout(lost, patienceMs, true);
-    let heard = false;
+    let hasData = false;
     let reply = "";
     let over = false;
     // One character per byte, because the answer's head counts bytes.
@@ -234,7 +234,7 @@ function forward(path: string, request: Buffer): void {
     socket.on("data", (chunk: string) => {
       if (over) return;
       clearTimeout(silence);
-      heard = true;
+      hasData = true;
       if (othersFailed) endPause();
       reply += chunk;
       for (let end = reply.indexOf("\n"); end !== -1 && !over; end = reply.indexOf("\n")) {
@@ -250,7 +250,7 @@ function forward(path: string, request: Buffer): void {
       const end = at + pieceBytes;
       socket.write(request.subarray(at, end), error => {
         if (error != null) return;
-        if (!heard) silence.refresh();
+        if (!hasData) silence.refresh();
         if (end < request.length) send(end);
       });
     }
@@ -282,7 +282,7 @@ function forward(path: string, request: Buffer): void {
       socket.destroy();
       const now = performance.now();
       if (lostAt === 0) lostAt = now;
-      const isFull = !parked && !silent && !isAbsent && !heard && isBeforeTool();
+      const isFull = !parked && !silent && !isAbsent && !hasData && isBeforeTool();
       const isLong = now - lostAt >= (isFull && patienceMs === briefMs ? briefMs : reconnectMs);
       if (isLong || !(parked || isFull)) failOpen(silent || isFull);
       setTimeout(attempt, retryMs);
@@ -381,11 +381,11 @@ function isEdit(): boolean {
 
 /** Returns whether the person in this session was not told yet, and records it. A failed record counts as told. */
 function isUntold(session: string): boolean {
-  const told = `${home}/unreached`;
-  succeeds(() => mkdirSync(told, { mode: 0o700 }));
-  if (!succeeds(() => mkdirSync(`${told}/${session}`, { mode: 0o700 }))) return false;
-  const others = readdirSync(told).filter(name => name !== session);
-  if (others.length >= toldMax) for (const name of others) succeeds(() => rmdirSync(`${told}/${name}`));
+  const records = `${home}/unreached`;
+  succeeds(() => mkdirSync(records, { mode: 0o700 }));
+  if (!succeeds(() => mkdirSync(`${records}/${session}`, { mode: 0o700 }))) return false;
+  const others = readdirSync(records).filter(name => name !== session);
+  if (others.length >= toldMax) for (const name of others) succeeds(() => rmdirSync(`${records}/${name}`));
   return true;
 }
 

@@ -25,14 +25,19 @@ export function containerName(home: string): string {
 /** Returns what to say of this process's mounts; null: the daemon has the same paths. */
 export function mountsHere(home: string, pairs: string | undefined): Mounts | null {
   if (!isElsewhere(home)) return null;
-  const given = pairs === undefined || Buffer.byteLength(pairs) > pathBytes ? "" : pairs;
-  const inside = given.split(":", pairsMax).map(pair => pair.split("=", 1)[0]?.trim() ?? "");
+  const pairsText = pairs === undefined || Buffer.byteLength(pairs) > pathBytes ? "" : pairs;
+  const inside = pairsText.split(":", pairsMax).map(pair => pair.split("=", 1)[0]?.trim() ?? "");
   const seen: Record<string, string> = {};
   for (const path of [linkAt("/proc/self/cwd"), ...inside.map(path => path.replace(/(?<=.)\/+$/, ""))]) {
     const id = path.startsWith("/") && Buffer.byteLength(path) <= pathBytes ? idOf(path) : null;
     if (id !== null) seen[path] = id;
   }
-  return { namespaces: namespaces(), table: table(), ...(given === "" ? {} : { pairs: given }), seen };
+  return {
+    namespaces: namespaces(),
+    table: table(),
+    ...(pairsText === "" ? {} : { pairs: pairsText }),
+    seen,
+  };
 }
 
 function namespaces(): string {

@@ -19,8 +19,11 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 /** Returns the client's folder of settings. */
 export function configFolder(env: Env): string {
-  const { XDG_CONFIG_HOME: said } = env;
-  return join(said?.startsWith("/") ? said : join(env["HOME"] || homedir(), ".config"), "opencode");
+  const { XDG_CONFIG_HOME: configHome } = env;
+  return join(
+    configHome?.startsWith("/") ? configHome : join(env["HOME"] || homedir(), ".config"),
+    "opencode",
+  );
 }
 
 /** The client loads every file of this folder, without asking. */

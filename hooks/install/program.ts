@@ -252,16 +252,16 @@ const words = "all is well\n";
  */
 export async function tryPerl(pl: string): Promise<string | null> {
   const home = mkdtempSync(join(tmpdir(), "kite-try-"));
-  let heard = false;
+  let hasEvent = false;
   const server = standIn(line => {
-    heard = line.includes(JSON.stringify(event));
+    hasEvent = line.includes(JSON.stringify(event));
   });
   try {
     server.listen(join(home, "kite.sock"));
     await once(server, "listening");
     const { code, stdout } = await run(pl, home);
-    if (code === 0 && heard && stdout === words) return null;
-    if (!heard) return "it did not reach a daemon";
+    if (code === 0 && hasEvent && stdout === words) return null;
+    if (!hasEvent) return "it did not reach a daemon";
     return `it answered wrongly (exit ${code})`;
   } catch (error) {
     // On any failure `install` uses the other client.

@@ -214,9 +214,9 @@ export const teamHeadings: readonly Heading[] = [["a teammate of yours is gone",
 export function teamAnswer(outcomes: readonly HookOutcome[]): Answer {
   const gated = outcomeOf(outcomes, "gate_team");
   if (gated === undefined || gated.verdict === "allow") return nothing;
-  const said = gated.findings.map(finding => sentences(finding, gated.isTeammate)).join("\n");
-  if (gated.verdict === "deny") return deny(`Kite: this call did not run. ${said}`);
-  return withContext(nothing, `Kite: this call runs, but look again. ${said}`);
+  const reasons = gated.findings.map(finding => sentences(finding, gated.isTeammate)).join("\n");
+  if (gated.verdict === "deny") return deny(`Kite: this call did not run. ${reasons}`);
+  return withContext(nothing, `Kite: this call runs, but look again. ${reasons}`);
 }
 
 /** What is wrong, and what to do instead. Only a lead begins teammates. */

@@ -73,12 +73,12 @@ export type LeadAction =
       readonly parentFile: string | null;
     }
   | {
-      /** A person is asked about a call that the rules let through (`asked`), or the call did not run. */
+      /** A person is asked about a call that the rules let through (`isAsked`), or the call did not run. */
       readonly do: "team_call_open";
       readonly session: string;
       readonly agent?: string;
       readonly call: TeamCall;
-      readonly asked: boolean;
+      readonly isAsked: boolean;
     };
 
 const gate = { ...telling, holdsBack: true } as const;

@@ -28,11 +28,11 @@ const teamTool: Row = (event, actor) => {
   return withInbox(event, actor, event.cwd ?? "", { actions, answer: teamAnswer });
 };
 
-/** A person is asked about a call (`asked`), or it did not run: what the daemon took from it is not so yet. */
-function teamCallOpen(event: Event, { session, agent }: Actor, asked: boolean): readonly HookAction[] {
+/** A person is asked about a call (`isAsked`), or it did not run: what the daemon took from it is not so yet. */
+function teamCallOpen(event: Event, { session, agent }: Actor, isAsked: boolean): readonly HookAction[] {
   const call = callOf(event, event.tool ?? "");
   if (call?.what !== "task_update" && call?.what !== "begin") return [];
-  return [{ do: "team_call_open", session, ...(agent === undefined ? {} : { agent }), call, asked }];
+  return [{ do: "team_call_open", session, ...(agent === undefined ? {} : { agent }), call, isAsked }];
 }
 
 /** `Agent` breaks no rule: its name may be used at once, and a lead hears of its team before it begins another teammate. */

@@ -174,9 +174,9 @@ export function hookPlan(event: Event, plan: Plan, { env, home, write }: Form): 
       ? {
           ...(event.toolUseId === null ? {} : { toolUseId: event.toolUseId }),
           tellDenial: (outcomes, by) => {
-            const said = answer(outcomes);
-            const told = alsoTellPerson(said, denialText(event, file, by));
-            return told === said ? null : write(told);
+            const denial = answer(outcomes);
+            const fullDenial = alsoTellPerson(denial, denialText(event, file, by));
+            return fullDenial === denial ? null : write(fullDenial);
           },
         }
       : {}),

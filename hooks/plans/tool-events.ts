@@ -34,11 +34,11 @@ import { before } from "./slices.ts";
 
 /** Variables of the agent's shell that often say where a command runs. */
 function shellEnv({ client }: Event, { env, home }: HookContext): ReadonlyMap<string, string> {
-  const given = client.words.placeVariables.flatMap((name): [string, string][] =>
+  const variables = client.words.placeVariables.flatMap((name): [string, string][] =>
     env[name] ? [[name, env[name]]] : [],
   );
   // Where it is set, this daemon is the one that it leads to.
-  return new Map([...given, ["KITE_HOME", home]]);
+  return new Map([...variables, ["KITE_HOME", home]]);
 }
 
 /** Returns the files in Kite's own directory that the line writes. Few lines name that directory. */

@@ -43,8 +43,8 @@ export const sessionStart: Row = (event, actor, context) => {
   ];
   const { tellsSubagents } = event.client.limits;
   const answer: Plan["answer"] = outcomes => {
-    const said = startAnswer({ session, cwd }, context.socket, outcomes);
-    return tellsSubagents ? said : withContext(said, sharedLocks);
+    const ownAnswer = startAnswer({ session, cwd }, context.socket, outcomes);
+    return tellsSubagents ? ownAnswer : withContext(ownAnswer, sharedLocks);
   };
   return { actions, answer };
 };

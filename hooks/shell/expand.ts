@@ -71,10 +71,10 @@ class Fields {
 function fields(word: Word, state: State): Value[] {
   const all = new Fields();
   for (const [i, part] of word.entries()) {
-    const given = part.kind === "default" ? inPlace(part, state) : null;
+    const fallback = part.kind === "default" ? inPlace(part, state) : null;
     const texts =
-      given !== null
-        ? [given.text]
+      fallback !== null
+        ? [fallback.text]
         : i === 0 && isTilde(part)
           ? [tilde(part.text, state)]
           : textsOf(part, state);
@@ -82,7 +82,7 @@ function fields(word: Word, state: State): Value[] {
     if (texts.length === 0) all.vanish();
     for (const [n, text] of texts.entries()) {
       if (n > 0) all.end();
-      if (given !== null && !given.isSure) all.doubt();
+      if (fallback !== null && !fallback.isSure) all.doubt();
       if (isQuoted) all.add(text, isInQuotes(part));
       else all.split(text);
     }

@@ -128,12 +128,12 @@ export function programOf([first]: readonly Value[]): string | null {
 function inside(wrapper: Wrapper, { values, state: outer }: Run): Run {
   const state = wrapper.leavesHome ? exportTo(outer, "HOME", hole) : outer;
   const nothing = { values: [], state };
-  const given = values.slice(1);
+  const args = values.slice(1);
   if (wrapper.dashes !== undefined) {
-    const at = given[0]?.text === wrapper.dashes ? given.findIndex(({ whole }) => whole === "--") : -1;
-    return at === -1 ? nothing : { values: given.slice(at + 1), state };
+    const at = args[0]?.text === wrapper.dashes ? args.findIndex(({ whole }) => whole === "--") : -1;
+    return at === -1 ? nothing : { values: args.slice(at + 1), state };
   }
-  const { options, rest } = readOptions(given, wrapper);
+  const { options, rest } = readOptions(args, wrapper);
   if (options.some(({ name }) => wrapper.idle?.test(name))) return nothing;
   const next = options.reduce((now, option) => applyOption(wrapper, option, now), state);
   if (wrapper.assigns) return assigned(options, rest, next);

@@ -32,13 +32,16 @@ function runSimple(walk: Walk, node: Simple, state: State): State | null {
   }
   for (const aside of node.asides) walk.settled(aside, state);
   walk.writeTo(node, state)(null);
-  const given = node.assignments.map(each => [each, valuesOf(walk, each, state)] as const);
+  const assignments = node.assignments.map(each => [each, valuesOf(walk, each, state)] as const);
   const values = walk.words(node.words, state);
-  if (values.length === 0) return given.reduce((now, [each, list]) => assigned(now, each, list), state);
-  const told = given.reduce((now, [{ name }, list]) => exportTo(now, name, list.join(" ")), state);
+  if (values.length === 0) return assignments.reduce((now, [each, list]) => assigned(now, each, list), state);
+  const withExports = assignments.reduce(
+    (now, [{ name }, list]) => exportTo(now, name, list.join(" ")),
+    state,
+  );
   const [first] = values;
   const body = first?.known ? state.functions.get(first.text) : undefined;
-  if (body === undefined) return perform(walk, values, told, state);
+  if (body === undefined) return perform(walk, values, withExports, state);
   const args = boundedArgs(values.slice(1).map(({ whole }) => whole));
   const after = walk.framed("call", () => called(walk, body, { ...state, args }));
   return { ...after, args: state.args };
@@ -52,13 +55,13 @@ function valuesOf(walk: Walk, each: Assignment, state: State): readonly string[]
   return [walk.charge(whole.length) ? whole : hole];
 }
 
-function assigned(state: State, { kind, name, adds }: Assignment, given: readonly string[]): State {
+function assigned(state: State, { kind, name, adds }: Assignment, values: readonly string[]): State {
   if (kind === "list") {
     const before = adds ? (state.lists.get(name) ?? [hole]) : [];
-    return { ...state, lists: withNamed(state.lists, name, boundedList([...before, ...given])) };
+    return { ...state, lists: withNamed(state.lists, name, boundedList([...before, ...values])) };
   }
   const before = adds ? (state.variables.get(name) ?? hole) : "";
-  return assign(state, name, before + (given[0] ?? ""));
+  return assign(state, name, before + (values[0] ?? ""));
 }
 
 /** Replaces an alias by its text; the words after it follow that text. */
@@ -123,8 +126,8 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
     const input = script.text === null || script.text === state.input ? null : state.input;
     if (text === null) walk.write(hole);
     else {
-      const told = name === "su" ? exportTo(state, "HOME", hole) : state;
-      const inner = begun({ ...told, input }, script.args, script.zero);
+      const shellState = name === "su" ? exportTo(state, "HOME", hole) : state;
+      const inner = begun({ ...shellState, input }, script.args, script.zero);
       walk.framed("shell", () => called(walk, read(walk, text), inner));
     }
     return outer;

@@ -347,8 +347,8 @@ function declared(name: string, args: readonly Value[], state: State): State {
   return args.reduce((now, { whole }) => {
     const [, variable, value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(whole) ?? [];
     if (variable === undefined) return now;
-    const given = value ?? now.variables.get(variable) ?? hole;
-    return isExport ? exportTo(now, variable, given) : assign(now, variable, given);
+    const newValue = value ?? now.variables.get(variable) ?? hole;
+    return isExport ? exportTo(now, variable, newValue) : assign(now, variable, newValue);
   }, state);
 }
 

@@ -192,7 +192,7 @@ export class Walk {
   }
 
   /** Returns the output of `go`. */
-  heard(go: () => unknown): string {
+  outputOf(go: () => unknown): string {
     return this.hearing(go).text;
   }
 
@@ -251,12 +251,12 @@ export class Walk {
 
   #settledPart(part: Part, state: State): Part {
     if (part.kind === "output") {
-      const text = this.heard(() => this.step(part.node, state)).replace(/\n+$/, "");
+      const text = this.outputOf(() => this.step(part.node, state)).replace(/\n+$/, "");
       return { kind: "value", text, quoted: part.quoted };
     }
     if (part.kind === "file") {
       // Its name is not known: a number between holes tells which text it is.
-      const text = this.heard(() => this.step(part.node, { ...state, input: null }));
+      const text = this.outputOf(() => this.step(part.node, { ...state, input: null }));
       return { kind: "value", text: `${hole}${this.#texts.push(text) - 1}${hole}`, quoted: true };
     }
     if (part.kind === "default") return { ...part, word: this.settled(part.word, state) };
@@ -294,7 +294,7 @@ function pipe(walk: Walk, nodes: readonly Node[], state: State): State {
   for (const [i, node] of nodes.entries()) {
     const stage = { ...state, input };
     if (i === nodes.length - 1) walk.step(node, stage);
-    else input = walk.heard(() => walk.step(node, stage));
+    else input = walk.outputOf(() => walk.step(node, stage));
   }
   return state;
 }
@@ -339,14 +339,14 @@ function chain(walk: Walk, { first, rest }: Kind<"chain">, state: State): State 
 }
 
 function branches(walk: Walk, { arms, otherwise }: Kind<"if">, state: State): State | null {
-  let asked: State | null = state;
+  let afterTest: State | null = state;
   let after: State | null = null;
   for (const { condition, body } of arms) {
-    asked = asked === null ? null : walk.step(condition, asked);
-    if (asked !== null) after = either(after, walk.step(body, asked));
+    afterTest = afterTest === null ? null : walk.step(condition, afterTest);
+    if (afterTest !== null) after = either(after, walk.step(body, afterTest));
   }
-  if (asked === null) return after;
-  return either(after, otherwise === null ? asked : walk.step(otherwise, asked));
+  if (afterTest === null) return after;
+  return either(after, otherwise === null ? afterTest : walk.step(otherwise, afterTest));
 }
 
 /** One round for each known word. Else one round stands for all, in a state in which any of them may begin. */
@@ -364,8 +364,8 @@ function loop(walk: Walk, node: Kind<"loop">, state: State): State | null {
     if (after !== null) return after;
   }
   const round = (from: State): State => {
-    const asked = condition === null ? from : walk.step(condition, from);
-    return asked === null ? from : (walk.step(body, asked) ?? asked);
+    const afterTest = condition === null ? from : walk.step(condition, from);
+    return afterTest === null ? from : (walk.step(body, afterTest) ?? afterTest);
   };
   const begin = variable === null ? state : assign(state, variable, hole);
   const twice = either(
@@ -400,11 +400,11 @@ function lineByLine(walk: Walk, condition: Node, body: Node, state: State): Stat
   let now = state;
   while (now.input !== null && now.input !== "") {
     const before: string = now.input;
-    const asked = walk.step(condition, now);
-    if (asked === null || asked.input === before) return now;
-    now = walk.step(body, asked) ?? asked;
+    const afterTest = walk.step(condition, now);
+    if (afterTest === null || afterTest.input === before) return now;
+    now = walk.step(body, afterTest) ?? afterTest;
     // The body's own reading of the input is not followed.
-    if (now.input !== asked.input) now = { ...now, input: asked.input };
+    if (now.input !== afterTest.input) now = { ...now, input: afterTest.input };
   }
   return now;
 }

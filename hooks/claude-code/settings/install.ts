@@ -236,10 +236,10 @@ export async function uninstall(paths: KitePaths, settings: string): Promise<Uni
   return await takeOutHooksFile(paths, settings, (text, created: Made | null) => {
     const without = removeHooks(text, entry => isOurs(entry, bin), created);
     const { allow, statusLine } = created ?? {};
-    const asked = allow === undefined ? without : removeAllow(without, toolsRule, allow);
+    const withoutAllow = allow === undefined ? without : removeAllow(without, toolsRule, allow);
     return statusLine === undefined
-      ? asked
-      : removeStatusLine(asked, programPaths(bin).statusLine, statusLine);
+      ? withoutAllow
+      : removeStatusLine(withoutAllow, programPaths(bin).statusLine, statusLine);
   });
 }
 

@@ -223,14 +223,14 @@ class Project {
       ...(root === known.id ? {} : { agent_id: known.id, agent_type: known.agentType ?? "agent" }),
       ...(known.prompt === null ? {} : { turn_id: known.prompt }),
     };
-    const heard = await this.#link.send({ event: { cwd: this.#directory, ...who, ...event }, ...how });
-    if (heard.is === "aborted") return null;
-    if (heard.is === "answer") {
-      if (heard.words.person !== undefined) this.#tellPerson(heard.words.person);
-      return heard.words;
+    const reply = await this.#link.send({ event: { cwd: this.#directory, ...who, ...event }, ...how });
+    if (reply.is === "aborted") return null;
+    if (reply.is === "answer") {
+      if (reply.words.person !== undefined) this.#tellPerson(reply.words.person);
+      return reply.words;
     }
     const isCall = Reflect.get(event, "hook_event_name") === "PreToolUse";
-    if (heard.is === "unreached" && isCall && !known.isTold) {
+    if (reply.is === "unreached" && isCall && !known.isTold) {
       known.isTold = true;
       this.#tellPerson(unreached);
     }
@@ -391,7 +391,7 @@ async function beforePrompt(
 ): Promise<void> {
   const known = await project.knownOf(sessionID);
   known.wake?.abort();
-  const told = await project.begin(known);
+  const startText = await project.begin(known);
   known.prompt = message.id;
   known.isAtWork = true;
   const isOwn = known.injected !== null && parts.some(({ text }) => text === known.injected);
@@ -399,7 +399,7 @@ async function beforePrompt(
   if (!isOwn) known.goesOn = false;
   const prompted = { hook_event_name: "UserPromptSubmit", ...(isOwn ? { by_client: true } : {}) };
   const words = known.parent === null ? await project.ask(known, prompted, { budgetMs: turnMs }) : null;
-  const text = [told, words?.context].filter(one => one !== undefined).join("\n");
+  const text = [startText, words?.context].filter(one => one !== undefined).join("\n");
   const last = parts.at(-1);
   // A part's id orders it: this one comes behind the last.
   if (text !== "" && last !== undefined)
@@ -418,7 +418,7 @@ async function beforeTool(project: Project, call: ToolCall, output: { args: Argu
     return;
   }
   const known = await project.knownOf(call.sessionID);
-  const told = await project.begin(known);
+  const startText = await project.begin(known);
   known.isAtWork = true;
   const readAtMs = known.reads.get(path);
   const read = readAtMs === undefined ? {} : { read_at_ms: readAtMs };
@@ -428,7 +428,7 @@ async function beforeTool(project: Project, call: ToolCall, output: { args: Argu
     { budgetMs: writeMs, signal: known.calls.signal },
   );
   if (words === null) throw new Refusal("Kite: the turn ended while this call waited. It did not run.");
-  const text = [told, words.context].filter(one => one !== undefined).join("\n");
+  const text = [startText, words.context].filter(one => one !== undefined).join("\n");
   if (words.deny !== undefined) throw new Refusal(text === "" ? words.deny : `${words.deny}\n${text}`);
   if (call.tool.startsWith("kite_")) output.args[callParameter] = call.callID;
   remember(project.running, call.callID, text);
@@ -466,10 +466,10 @@ function remember<T>(calls: Map<string, T>, callID: string, what: T): void {
 class Refusal extends Error {}
 
 /** Returns the hook without what it would throw besides a refusal: the client takes each error before a call for one. */
-function harmless<A extends unknown[]>(hook: (...given: A) => Promise<void>): (...given: A) => Promise<void> {
-  return async (...given) => {
+function harmless<A extends unknown[]>(hook: (...args: A) => Promise<void>): (...args: A) => Promise<void> {
+  return async (...args) => {
     try {
-      await hook(...given);
+      await hook(...args);
     } catch (error) {
       if (error instanceof Refusal) throw error;
     }

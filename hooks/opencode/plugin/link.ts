@@ -64,10 +64,10 @@ export class Link {
 
   /** Sends an event; resolves with what the daemon answers, or why there is no answer. Then the next daemon hears of an end. */
   async send(sent: Sent): Promise<Reply> {
-    const heard = await this.#try(sent);
-    if (heard.is === "unreached" && sent.wake !== true)
+    const reply = await this.#try(sent);
+    if (reply.is === "unreached" && sent.wake !== true)
       quietly(() => leaveEnd(this.#home, JSON.stringify(sent.event), client, process.pid));
-    return heard;
+    return reply;
   }
 
   async #try(sent: Sent): Promise<Reply> {

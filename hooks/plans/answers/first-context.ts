@@ -178,12 +178,12 @@ function filesText({ views }: Peers, id: string, agent: string | null, cwd: stri
 /** What the session and its agents hold: what they write now first, then what they keep for longer. */
 function locksText(peers: Peers, s: SessionRow, cwd: string): string {
   const locks = peers.locks.filter(({ session }) => session === s.id);
-  const said = holdTexts.flatMap(([stays, words]) => {
+  const parts = holdTexts.flatMap(([stays, words]) => {
     const files = locks.filter(lock => lock.stays === stays).map(lock => lockText(lock, cwd));
     return files.length === 0 ? [] : [`, ${words(files.join(", "))}`];
   });
   const more = lockCount(s) - locks.length;
-  return said.join("") + (more <= 0 || locks.length === 0 ? "" : ` and ${more} more`);
+  return parts.join("") + (more <= 0 || locks.length === 0 ? "" : ` and ${more} more`);
 }
 
 const holdTexts: readonly (readonly [PeerLock["stays"], (files: string) => string])[] = [
@@ -235,10 +235,10 @@ export function startAnswer(start: Start, socket: string, outcomes: readonly Hoo
   }
   const begun = outcomeOf(outcomes, "begin");
   const text = startText(start, outcomes);
-  const said = text === "" ? nothing : withContext(nothing, text);
+  const answer = text === "" ? nothing : withContext(nothing, text);
   const unplaced = begun?.unplaced ?? null;
   return {
-    ...(unplaced === null ? said : alsoTellPerson(said, unplacedText(unplaced))),
+    ...(unplaced === null ? answer : alsoTellPerson(answer, unplacedText(unplaced))),
     env: envLines(start.session, socket),
   };
 }

@@ -297,10 +297,12 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   });
   const { cwd } = line;
   const isDenied = looked.verdict === "deny" && all.some(({ verdict }) => verdict === "deny");
-  const told = isDenied ? all.filter(({ verdict }) => verdict === "deny") : all;
-  const reached = told.filter(({ stashes, sessions }) => stashes === undefined && sessions === undefined);
-  const stashes = told.filter(one => one.stashes !== undefined);
-  const displacing = told.filter(one => one.sessions !== undefined);
+  const reportable = isDenied ? all.filter(({ verdict }) => verdict === "deny") : all;
+  const reached = reportable.filter(
+    ({ stashes, sessions }) => stashes === undefined && sessions === undefined,
+  );
+  const stashes = reportable.filter(one => one.stashes !== undefined);
+  const displacing = reportable.filter(one => one.sessions !== undefined);
   const words = (files: typeof warned, entries: typeof stashWarned, displaced: typeof displacedWarned) =>
     [
       ...(reached.length === 0 ? [] : [files(reached, cwd)]),

@@ -28,9 +28,9 @@ export function withInbox(event: Event, actor: Actor, cwd: string, plan: Plan): 
     ...plan,
     actions: [...plan.actions, { do: "inbox", ...actor, take: true }],
     answer: outcomes => {
-      const said = plan.answer?.(outcomes) ?? nothing;
+      const planAnswer = plan.answer?.(outcomes) ?? nothing;
       const inbox = outcomeOf(outcomes, "inbox");
-      if (inbox === undefined) return said;
+      if (inbox === undefined) return planAnswer;
       const { messages, dropped = 0, terminals = null } = inbox;
       const notes = unsaid(inbox.notes ?? [], outcomes);
       const parts = [
@@ -38,7 +38,7 @@ export function withInbox(event: Event, actor: Actor, cwd: string, plan: Plan): 
         ...(messages.length === 0 ? [] : [inboxText(inbox)]),
         ...(inbox.health === undefined || inbox.health.length === 0 ? [] : [newsText(inbox.health, reader)]),
       ];
-      const shown = parts.length === 0 ? said : withContext(said, parts.join("\n"));
+      const shown = parts.length === 0 ? planAnswer : withContext(planAnswer, parts.join("\n"));
       return terminals === null ? shown : alsoTellPerson(shown, terminalsText(terminals));
     },
   };
@@ -54,11 +54,11 @@ export function withNotes(event: Event, actor: Actor, cwd: string, plan: Plan): 
     ...plan,
     actions: [...plan.actions, { do: "notes", ...actor }],
     answer: outcomes => {
-      const told = outcomeOf(outcomes, "notes");
-      if (told === undefined || told.notes.length + told.dropped === 0) return nothing;
+      const outcome = outcomeOf(outcomes, "notes");
+      if (outcome === undefined || outcome.notes.length + outcome.dropped === 0) return nothing;
       return withContext(
         nothing,
-        notesText(unsaid(told.notes, outcomes), told.dropped, readerOf(event, cwd)),
+        notesText(unsaid(outcome.notes, outcomes), outcome.dropped, readerOf(event, cwd)),
       );
     },
   };

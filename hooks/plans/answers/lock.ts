@@ -60,8 +60,9 @@ export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Answer
   if (granted === undefined || granted.verdict === "allow") return nothing;
   const isChanged = granted.verdict === "deny" || granted.changedWhileWaiting;
   const changed = isChanged ? changedAnswer(edit, granted) : nothing;
-  const said = granted.unkept.length === 0 ? changed : withContext(changed, unkeptText(edit, granted.unkept));
-  return granted.mergeRisks.length === 0 ? said : withContext(said, mergeText(edit, granted));
+  const answer =
+    granted.unkept.length === 0 ? changed : withContext(changed, unkeptText(edit, granted.unkept));
+  return granted.mergeRisks.length === 0 ? answer : withContext(answer, mergeText(edit, granted));
 }
 
 /** The call replaces uncommitted work of which there is no copy. */
