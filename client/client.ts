@@ -319,13 +319,13 @@ export class KiteClient {
     this.#transport = transport;
     try {
       const { name = `kite-client-${process.pid}`, person, onlooker } = this.#options;
-      const told = {
+      const flags = {
         ...(person === undefined ? {} : { person }),
         ...(onlooker === true ? { onlooker } : {}),
       };
       const mounts = mountsHere(this.#options.paths.home, process.env["KITE_MOUNTS"]);
       const where = mounts === null ? {} : { mounts };
-      const hello = { protocol: spoken, client: name, ...told, ...where };
+      const hello = { protocol: spoken, client: name, ...flags, ...where };
       const answer = await this.#ask("hello", hello, { again: false, waitMs: timeoutMs });
       if (answer["ok"] !== true) throw new HelloRefused(taken<Refusal>(answer));
       const before = this.#daemon;
@@ -365,13 +365,13 @@ export class KiteClient {
     const abort = () => reject(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
     const repeatUntil = performance.now() + forMs;
-    const asked: Outstanding = { type, request: params, line, again, repeatUntil, resolve, reject };
-    this.#outstanding.set(rid, asked);
+    const outstanding: Outstanding = { type, request: params, line, again, repeatUntil, resolve, reject };
+    this.#outstanding.set(rid, outstanding);
     if (this.#state === "open" || !again) this.#transport?.send(line);
     return promise.finally(() => {
       clearTimeout(timer);
       // Who gave up does not want it done.
-      clearTimeout(asked.repeat);
+      clearTimeout(outstanding.repeat);
       signal?.removeEventListener("abort", abort);
       this.#outstanding.delete(rid);
     });
@@ -388,25 +388,28 @@ export class KiteClient {
       return;
     }
     const rid = message["rid"];
-    const asked = typeof rid === "string" ? this.#outstanding.get(rid) : undefined;
-    if (asked !== undefined) this.#answer(asked, message);
+    const outstanding = typeof rid === "string" ? this.#outstanding.get(rid) : undefined;
+    if (outstanding !== undefined) this.#answer(outstanding, message);
     else if (rid === undefined) this.#lost(new ConnectionClosed(complaint(message)), true);
     // Else the answer came after its time-out, and no caller waits for it.
   }
 
-  #answer(asked: Outstanding, message: Message): void {
-    if (message["code"] === "restarting" && this.#options.reconnect && asked.type !== "shutdown") {
+  #answer(outstanding: Outstanding, message: Message): void {
+    if (message["code"] === "restarting" && this.#options.reconnect && outstanding.type !== "shutdown") {
       this.#announcedAt = performance.now();
       this.#lost(new ConnectionClosed("the daemon restarts"), false);
       return;
     }
-    if (message["code"] === "outcome_unknown" && performance.now() < asked.repeatUntil) {
-      asked.repeat = setTimeout(() => this.#transport?.send(asked.line), limits.storeRepeatPauseMs);
+    if (message["code"] === "outcome_unknown" && performance.now() < outstanding.repeatUntil) {
+      outstanding.repeat = setTimeout(
+        () => this.#transport?.send(outstanding.line),
+        limits.storeRepeatPauseMs,
+      );
       return;
     }
     const { rid: _, ...answer } = message;
-    if (answer["ok"] === true) this.#remembered.note(asked.type, asked.request, answer);
-    asked.resolve(answer);
+    if (answer["ok"] === true) this.#remembered.note(outstanding.type, outstanding.request, answer);
+    outstanding.resolve(answer);
   }
 
   #lost(reason: ConnectionClosed, broken: boolean): void {
@@ -416,7 +419,7 @@ export class KiteClient {
       this.#end(reason);
       return;
     }
-    for (const asked of this.#outstanding.values()) if (!asked.again) asked.reject(reason);
+    for (const outstanding of this.#outstanding.values()) if (!outstanding.again) outstanding.reject(reason);
     if (this.#state !== "open" || this.#daemon === null) return;
     this.#state = "away";
     this.#comingBack = this.#comeBack();
@@ -469,7 +472,8 @@ export class KiteClient {
         if (answer["lagged"] === true) for (const callback of this.#onLagged) callback();
       }, lostAgain);
     }
-    for (const asked of this.#outstanding.values()) if (asked.again) this.#transport?.send(asked.line);
+    for (const outstanding of this.#outstanding.values())
+      if (outstanding.again) this.#transport?.send(outstanding.line);
   }
 
   #rebound(bound: Bound, answer: Message): void {
@@ -486,7 +490,7 @@ export class KiteClient {
     this.#ending.abort();
     this.#transport?.close();
     this.#transport = null;
-    for (const asked of this.#outstanding.values()) asked.reject(reason);
+    for (const outstanding of this.#outstanding.values()) outstanding.reject(reason);
     this.#ended(reason);
   }
 }
@@ -505,8 +509,8 @@ function taken<T>(message: Message): T {
 
 /** Returns the daemon's error about a line that it could not match to a request. */
 function complaint(message: Message): string {
-  const said = typeof message["error"] === "string" ? message["error"] : JSON.stringify(message);
-  return `the daemon could not read a request: ${said}`;
+  const detail = typeof message["error"] === "string" ? message["error"] : JSON.stringify(message);
+  return `the daemon could not read a request: ${detail}`;
 }
 
 /** Returns true if an attempt to reconnect failed for a temporary reason. */

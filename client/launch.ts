@@ -34,7 +34,7 @@ export interface Launched {
  * The daemon's one line to its starter on descriptor 3: `ready`; `held` if another process has the lock; or why the
  * daemon could not start. `KITE_READY_FD` in the daemon's environment names the descriptor.
  */
-type Word = { readonly said: "ready" | "held" } | { readonly said: "error"; readonly sentence: string };
+type Word = { readonly is: "ready" | "held" } | { readonly is: "error"; readonly sentence: string };
 
 const readyFd = 3;
 
@@ -62,8 +62,8 @@ export async function ensureDaemon(options: LaunchOptions): Promise<Launched> {
   if (running !== null) return { started: false, client: running };
   for (const roundMs of heldRoundsMs) {
     const word = await start(options);
-    if (word.said === "error") throw new StartFailed(word.sentence);
-    if (word.said === "ready") return { started: true, client: await connect() };
+    if (word.is === "error") throw new StartFailed(word.sentence);
+    if (word.is === "ready") return { started: true, client: await connect() };
     const client = await answering(connect, roundMs);
     if (client !== null) return { started: false, client };
   }
@@ -139,7 +139,7 @@ function wordOf(child: ChildProcess, paths: KitePaths, waitMs: number): Promise<
       resolve(word);
     };
     child.once("error", error =>
-      settle({ said: "error", sentence: `cannot run ${child.spawnfile}: ${errorText(error)}` }),
+      settle({ is: "error", sentence: `cannot run ${child.spawnfile}: ${errorText(error)}` }),
     );
     pipe.on("data", (chunk: Buffer) => {
       text += chunk.toString();
@@ -159,13 +159,13 @@ function wordOf(child: ChildProcess, paths: KitePaths, waitMs: number): Promise<
 }
 
 function wordIn(line: string): Word | null {
-  if (line === "ready" || line === "held") return { said: line };
-  if (line.startsWith("error ")) return { said: "error", sentence: line.slice("error ".length) };
+  if (line === "ready" || line === "held") return { is: line };
+  if (line.startsWith("error ")) return { is: "error", sentence: line.slice("error ".length) };
   return null;
 }
 
 function ended(how: string, paths: KitePaths): Word {
-  return { said: "error", sentence: `the daemon ended before it was ready (${how}); see ${paths.log}` };
+  return { is: "error", sentence: `the daemon ended before it was ready (${how}); see ${paths.log}` };
 }
 
 /** Polls until a daemon answers or `forMs` are over, because nothing announces a new socket. */

@@ -66,11 +66,11 @@ export interface KitePaths {
  * Throws if `KITE_HOME` is relative, because hooks run in other directories than the shell that set it.
  */
 export function kitePaths(env: Readonly<Record<string, string | undefined>>): KitePaths {
-  const asked = env["KITE_HOME"];
-  if (asked !== undefined && asked !== "" && !isAbsolute(asked)) {
-    throw new Error(`KITE_HOME must be an absolute path, but it is ${JSON.stringify(asked)}`);
+  const kiteHome = env["KITE_HOME"];
+  if (kiteHome !== undefined && kiteHome !== "" && !isAbsolute(kiteHome)) {
+    throw new Error(`KITE_HOME must be an absolute path, but it is ${JSON.stringify(kiteHome)}`);
   }
-  const home = asked || join(env["HOME"] || homedir(), ".kite");
+  const home = kiteHome || join(env["HOME"] || homedir(), ".kite");
   return {
     home,
     socket: join(home, "kite.sock"),
