@@ -197,8 +197,8 @@ export async function stateAt(client: Client, id: string | undefined, cwd: strin
   const unknown = (reason: string) =>
     ({ project: cwd, top: cwd, commit: null, dirty: null, files: 0, changed: [], reason }) as const;
   try {
-    const asked = { cwd, ...(id === undefined ? {} : { id }) };
-    const answer = await client.request("worktree_state", asked, { timeoutMs: limits.stateRequestMs });
+    const params = { cwd, ...(id === undefined ? {} : { id }) };
+    const answer = await client.request("worktree_state", params, { timeoutMs: limits.stateRequestMs });
     return answer.ok ? answer : unknown(refusalText(answer, "terminal"));
   } catch (error) {
     // The daemon is away: the check runs, or ran, all the same.
@@ -347,13 +347,13 @@ export async function unneededOf(
   const isLimited = checks.some(({ when }) => when !== null);
   if (!isLimited || !["", "false", "0"].includes(env["CI"] ?? "")) return [];
   const base = await baseCommit(new Git({ ...env, PATH: searchPath(env["PATH"]) }, worktree));
-  const asked = {
+  const params = {
     cwd: worktree,
     ...(own === null ? {} : { id: own.id }),
     ...(base === null ? {} : { base }),
   };
   try {
-    const answer = await client.request("check_unneeded", asked, { timeoutMs: limits.stateRequestMs });
+    const answer = await client.request("check_unneeded", params, { timeoutMs: limits.stateRequestMs });
     if (!answer.ok) return [];
     const isSame = (row: UnneededRow) => (check: Check) =>
       check.name === row.name &&
@@ -374,7 +374,7 @@ export async function unneededOf(
 async function baseCommit(git: Git): Promise<string | null> {
   try {
     const own = await word(git, "symbolic-ref", "--quiet", "HEAD");
-    const [main = ""] = (await git.told("worktree", "list", "--porcelain")).split("\n\n");
+    const [main = ""] = (await git.outputOf("worktree", "list", "--porcelain")).split("\n\n");
     const branch = /^branch (refs\/heads\/.+)$/m.exec(main)?.[1] ?? null;
     const remote = await word(git, "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD");
     for (const base of [branch, remote]) {

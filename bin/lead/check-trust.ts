@@ -221,8 +221,8 @@ async function checksOf(file: string): Promise<Pick<NamedChecks, "checks" | "gat
   const fields = text === null ? new Map<string, unknown>() : objectIn(text, file, problems);
   const checks = checksIn(fields.get("checks"), file, problems);
   const setup = setupIn(fields.get("setup"), file, problems);
-  const asked = fields.get("gates");
-  const gates = asked === undefined ? null : gatesSchema.safeParse(asked);
+  const gateField = fields.get("gates");
+  const gates = gateField === undefined ? null : gatesSchema.safeParse(gateField);
   if (gates?.success === false)
     problems.push(`${file}: gates is ignored: ${gates.error.issues[0]?.message ?? "it is invalid"}`);
   return { checks, gates: gates?.data ?? null, setup, problems };

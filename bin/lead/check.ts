@@ -267,13 +267,13 @@ export async function listChecks(
       return exitCodes.done;
     }
     const screen = screenOf(world);
-    const told =
+    const stateLines =
       state.dirty === null
         ? wrap(`! The state of the worktree is not known: ${clean(state.reason ?? "")}`, screen.width, 2)
         : [`State: ${stateWords(state)}`];
     print(world, [
       `Checks of ${clean(tilde(repository.project, screen.home))}: ${trustWords[trust]}`,
-      ...told,
+      ...stateLines,
       ...problems.flatMap(problem => wrap(`! ${clean(problem)}`, screen.width, 2)),
     ]);
     printFramed(world, listedLines(listed, screen));

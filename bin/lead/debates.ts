@@ -105,8 +105,8 @@ export const debateVerbs = {
     fields: { debate, hypothesis, text },
     forPerson: entryLines,
     forAgent: reply => {
-      const said = entrySaid(reply);
-      return { ...said, text: `${said.text} ${howTo(reply.debate, "answer", reply.entry)}` };
+      const result = entrySaid(reply);
+      return { ...result, text: `${result.text} ${howTo(reply.debate, "answer", reply.entry)}` };
     },
   }),
   evidence: verb({

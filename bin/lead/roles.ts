@@ -83,13 +83,13 @@ export async function giveRole(
     world,
     json,
     async client => {
-      const given = await ask(client, "role_set", { name, project, role });
-      if (given.machine !== undefined)
-        return printDone(world, json, given, ({ width }) =>
-          sentLines(given, role).flatMap(l => wrap(l, width)),
+      const reply = await ask(client, "role_set", { name, project, role });
+      if (reply.machine !== undefined)
+        return printDone(world, json, reply, ({ width }) =>
+          sentLines(reply, role).flatMap(l => wrap(l, width)),
         );
-      const { role: gate } = gatesFor(await gatesIn(client, project), given.by);
-      const now = { ...given, gate };
+      const { role: gate } = gatesFor(await gatesIn(client, project), reply.by);
+      const now = { ...reply, gate };
       return printDone(world, json, now, ({ width }) => [
         ...roleLines(now).flatMap((line, i) => wrap(line, width, i === 0 ? 0 : 2)),
         ...roleAdvice(now).flatMap(line => wrap(line, width)),

@@ -205,8 +205,8 @@ function bestFor({ role, takes }: Member, ready: readonly TaskRow[]): TaskRow | 
   const kinds = specialists.filter(kind => beginsWord(role, kind));
   const fits = ({ labels, risk }: TaskRow) => {
     if (!takes.includes(risk)) return false;
-    const asked = specialists.filter(kind => labels.some(label => beginsWord(label, kind)));
-    return kinds.length === 0 ? asked.length === 0 : asked.some(kind => kinds.includes(kind));
+    const taskKinds = specialists.filter(kind => labels.some(label => beginsWord(label, kind)));
+    return kinds.length === 0 ? taskKinds.length === 0 : taskKinds.some(kind => kinds.includes(kind));
   };
   return ready.find(fits);
 }

@@ -28,8 +28,8 @@ export function openTasksOf(row: TeamRow): Stored[] {
 }
 
 function descriptionOf({ task, subject, description }: TeamTaskRow): string {
-  const said = [subject, description === subject ? "" : description].filter(text => text.trim() !== "");
-  return said.join(": ") || `task ${task}`;
+  const parts = [subject, description === subject ? "" : description].filter(text => text.trim() !== "");
+  return parts.join(": ") || `task ${task}`;
 }
 
 /** Letters and digits, as the ids of the queue; the same for the same task of the same list. */

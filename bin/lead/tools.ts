@@ -41,12 +41,12 @@ const spawn = tool({
     .refine(({ prompt, task: id }) => prompt !== undefined || id !== undefined, {
       error: "say what the agent is to do: prompt, or task",
     }),
-  run: async (call, { prompt, model, from, here = false, ...given }) => {
+  run: async (call, { prompt, model, from, here = false, ...rest }) => {
     const { client, actor, acting, after } = call;
     const paths = kitePaths(process.env);
     const { project, cwd } = acting;
-    const asked = { prompt: prompt ?? null, here, tmux: false, ...defined({ ...given, model, from }) };
-    const started = await startAgent({ client, actor, project, cwd, env: process.env, paths }, asked);
+    const plan = { prompt: prompt ?? null, here, tmux: false, ...defined({ ...rest, model, from }) };
+    const started = await startAgent({ client, actor, project, cwd, env: process.env, paths }, plan);
     const { row } = started;
     after(() => tended({ paths, cwd, env: process.env }, call, started));
     const text = [

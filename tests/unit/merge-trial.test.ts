@@ -34,10 +34,10 @@ beforeEach(() => {
 
 /** Git that cannot remove a worktree. */
 const keeping =
-  (how: () => Promise<never> | Promise<{ code: number; out: string; said: string }>): Git =>
+  (how: () => Promise<never> | Promise<{ code: number; out: string; stderr: string }>): Git =>
   (args, options) =>
     args[0] === "worktree" && args[1] === "remove" ? how() : git(args, options);
-const refuses = async () => ({ code: 1, out: "", said: "fatal: busy" });
+const refuses = async () => ({ code: 1, out: "", stderr: "fatal: busy" });
 const late = async (): Promise<never> => {
   throw new GitFailed("git worktree took longer than 600 s and was ended");
 };

@@ -214,12 +214,12 @@ async function joinAttempt({ git, folder, merge }: Trying, { from, tip }: Commit
   const branch = shortOf(merge.branch);
   const message = `Merge branch '${branch}' into ${shortOf(merge.base)}`;
   const words = merge.rebase ? ["rebase", from] : ["merge", "--no-ff", "--no-edit", "-m", message, tip];
-  const { code, out, said } = await git(words, { cwd: folder, ...change });
+  const { code, out, stderr } = await git(words, { cwd: folder, ...change });
   if (code === 0) return null;
   // Git says 1 for conflicts alone.
   const files = code === 1 ? await unmergedIn(git, folder) : [];
   if (files.length === 0) {
-    const why = firstWords(said) || firstWords(out) || `exit code ${code}`;
+    const why = firstWords(stderr) || firstWords(out) || `exit code ${code}`;
     throw new GitFailed(`git ${words[0]} of ${branch} failed: ${why}`);
   }
   const what = merge.rebase ? "cannot be rebased onto" : "conflicts with";

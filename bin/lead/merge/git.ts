@@ -30,7 +30,7 @@ export interface Ran {
   readonly code: number;
   readonly out: string;
   /** Standard error. */
-  readonly said: string;
+  readonly stderr: string;
 }
 
 export interface GitOptions {
@@ -112,9 +112,9 @@ export function withoutGit(env: Env): Env {
 
 function ended(child: ChildProcess, what: string, ms: number, stop: AbortSignal | null): Promise<Ran> {
   const out = new Text();
-  const said = new Text();
+  const stderr = new Text();
   child.stdout?.on("data", (chunk: Buffer) => out.push(chunk));
-  child.stderr?.on("data", (chunk: Buffer) => said.push(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
   let why: "late" | "stopped" | null = null;
   const timers: NodeJS.Timeout[] = [];
   const end = (reason: "late" | "stopped") => {
@@ -145,7 +145,7 @@ function ended(child: ChildProcess, what: string, ms: number, stop: AbortSignal 
         else if (why === "late")
           reject(new GitFailed(`${what} took longer than ${ms / 1000} s and was ended`));
         else if (out.isOver) reject(new GitFailed(`${what} printed more than ${limits.mergeGitBytes} bytes`));
-        else resolve({ code: code ?? signalCode(by), out: out.text, said: said.text });
+        else resolve({ code: code ?? signalCode(by), out: out.text, stderr: stderr.text });
       }),
     );
   });
@@ -170,9 +170,9 @@ class Text {
 
 /** Returns the output of a command that has to succeed. Throws `GitFailed` with git's own words. */
 export async function must(git: Git, args: readonly string[], options?: GitOptions): Promise<string> {
-  const { code, out, said } = await git(args, options);
+  const { code, out, stderr } = await git(args, options);
   if (code === 0) return out;
-  throw new GitFailed(`git ${commandIn(args)} failed: ${firstWords(said) || `exit code ${code}`}`);
+  throw new GitFailed(`git ${commandIn(args)} failed: ${firstWords(stderr) || `exit code ${code}`}`);
 }
 
 /** Returns the command behind settings. */
@@ -212,8 +212,8 @@ export function namesIn(out: string): string[] {
 }
 
 /** Returns the beginning of what git said, on one line. */
-export function firstWords(said: string): string {
-  const lines = said.split("\n").filter(line => !/^(?:hint|warning):/.test(line) && line.trim() !== "");
+export function firstWords(text: string): string {
+  const lines = text.split("\n").filter(line => !/^(?:hint|warning):/.test(line) && line.trim() !== "");
   return lines.join(" ").slice(0, limits.quoteChars);
 }
 

@@ -142,8 +142,8 @@ interface MergeRun {
   readonly stop: AbortSignal;
 }
 
-async function mergeAll(world: ProcessContext, client: Client, asked: MergeRun): Promise<number> {
-  const { repository, plan, flags, checks, stop } = asked;
+async function mergeAll(world: ProcessContext, client: Client, run: MergeRun): Promise<number> {
+  const { repository, plan, flags, checks, stop } = run;
   const { project, base } = repository;
   const json = flags.json === true;
   const say = (text: string) => {
@@ -251,7 +251,7 @@ function aboutQueue(names: readonly string[], flags: MergeUsage): string | null 
       : "--project goes with --list or --cancel; to merge, run kite merge there";
   if (list && cancel !== undefined) return "use --list or --cancel, not both";
   if (cancel?.trim() === "") return "--cancel needs the id of a merge; kite merge --list shows them";
-  const given = [
+  const extraWords = [
     ...(into === undefined ? [] : ["--into"]),
     ...(check === true ? ["--check"] : []),
     ...(dryRun === true ? ["--dry-run"] : []),
@@ -259,7 +259,7 @@ function aboutQueue(names: readonly string[], flags: MergeUsage): string | null 
     ...(pr === true ? ["--pr"] : []),
     ...names,
   ];
-  const [first] = given;
+  const [first] = extraWords;
   if (first === undefined) return null;
   return list
     ? `--list shows all merges of the project; leave out ${first}`

@@ -210,7 +210,7 @@ async function takeBackOther(
   if (!isBack)
     return (
       `${cwd} was switched to ${what} just before ${base} moved there, and git moved ${what} instead, which could not be ` +
-      `taken back (${firstWords(ran.said) || `exit code ${ran.code}`}); look at it, then: git -C ${cwd} reset --keep ${old}`
+      `taken back (${firstWords(ran.stderr) || `exit code ${ran.code}`}); look at it, then: git -C ${cwd} reset --keep ${old}`
     );
   say(
     `${cwd} was switched to ${what} just before ${base} moved there, and git moved ${what} instead; Kite has taken that back`,
@@ -273,9 +273,9 @@ async function moveWithFiles(trying: SurelyMoveBase, move: Move, { path }: Workt
   return back ?? "moved";
 }
 
-async function outcome({ git, merge }: SurelyMoveBase, move: Move, { code, said }: Ran): Promise<Moved> {
+async function outcome({ git, merge }: SurelyMoveBase, move: Move, { code, stderr }: Ran): Promise<Moved> {
   const now = await commitOf(git, merge.base);
   if (now === move.commit) return null;
   if (now !== move.base) return "moved";
-  return `git could not move ${shortOf(merge.base)}: ${firstWords(said) || `exit code ${code}`}`;
+  return `git could not move ${shortOf(merge.base)}: ${firstWords(stderr) || `exit code ${code}`}`;
 }

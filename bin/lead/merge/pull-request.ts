@@ -197,9 +197,9 @@ async function deliver(
       .map(subject => `- ${plain(subject)}`)
       .join("\n");
     // In an empty folder gh reads no repository, and runs nothing of one.
-    const asked = ["pr", "create", `--repo=${url}`, `--head=${name}`, `--base=${base}`];
+    const ghWords = ["pr", "create", `--repo=${url}`, `--head=${name}`, `--base=${base}`];
     const texts = [`--title=${plain(title)}`, `--body=${body}`];
-    const made = await runHere(gh, [...asked, ...texts], { cwd: folder, env: own });
+    const made = await runHere(gh, [...ghWords, ...texts], { cwd: folder, env: own });
     if (made === 0) return exitCodes.done;
     const error = `gh ended with ${made}: ${name} is pushed, and no pull request is known to be open. Try again: ${line}`;
     return fail(world, false, "gh_failed", error);

@@ -99,10 +99,10 @@ export class Turns {
 
   /** Queues branches. Throws `Refused`. */
   async queue(
-    asked: Pick<ParamsOf<"merge_queue">, "merges" | "rebase" | "checkOnly">,
+    request: Pick<ParamsOf<"merge_queue">, "merges" | "rebase" | "checkOnly">,
   ): Promise<readonly MergeRow[]> {
     const named = { ...this.#own, ...this.#place, runner: this.runner };
-    return (await ask(this.#client, "merge_queue", { ...named, ...asked })).merges;
+    return (await ask(this.#client, "merge_queue", { ...named, ...request })).merges;
   }
 
   /**
@@ -191,10 +191,10 @@ export async function runMerges(running: Running, own: ReadonlySet<string>): Pro
   const { turns, say, drain } = running;
   const ran: string[] = [];
   let on: string | null = null;
-  let told = "";
+  let lastAhead = "";
   const waits = (ahead: MergeRow) => {
-    if (ahead.id === told) return;
-    told = ahead.id;
+    if (ahead.id === lastAhead) return;
+    lastAhead = ahead.id;
     say(`waits for its turn: ${shortOf(ahead.branch)} (${ahead.id}) is first`);
   };
   try {

@@ -36,7 +36,7 @@ export class Git {
   }
 
   /** Returns the output of a command. Throws `ProgramFailed` with git's own words if it fails. */
-  async told(...args: readonly string[]): Promise<string> {
+  async outputOf(...args: readonly string[]): Promise<string> {
     const { code, output } = await this.run(...args);
     if (code === 0) return output;
     throw new ProgramFailed(`git ${args[0]} failed: ${plain(output).slice(-500)}`, output);
@@ -60,11 +60,11 @@ export class Git {
       timeout: limits.spawnProgramMs,
     };
     return new Promise((resolve, reject) => {
-      const child = execFile(program, words, options, (error, out, said) => {
+      const child = execFile(program, words, options, (error, out, stderr) => {
         if (error === null) resolve(out);
         else
           reject(
-            new ProgramFailed(`git ${args[0]} failed: ${plain(said || error.message).slice(-500)}`, said),
+            new ProgramFailed(`git ${args[0]} failed: ${plain(stderr || error.message).slice(-500)}`, stderr),
           );
       });
       // A program that ends early reads no input; its exit code says why.
@@ -75,7 +75,7 @@ export class Git {
 
 /** Returns the main worktree of the repository around `cwd`, in which the client makes its worktrees. */
 export async function mainWorktree(git: Git): Promise<string> {
-  const common = (await git.told("rev-parse", "--path-format=absolute", "--git-common-dir")).trim();
+  const common = (await git.outputOf("rev-parse", "--path-format=absolute", "--git-common-dir")).trim();
   return common.endsWith("/.git") ? dirname(common) : common;
 }
 
@@ -116,12 +116,12 @@ export async function addWorktree(git: Git, { worktree, branch }: Place, base: s
   const isCommit = await git.succeeds("rev-parse", "--verify", "--quiet", `${base}^{commit}`);
   if (base.startsWith("-") || !isCommit)
     throw new ProgramFailed(`git knows no branch or commit ${plain(base)} here; git branch --all lists them`);
-  await git.told("worktree", "add", "-b", branch, worktree, `${base}^{commit}`);
+  await git.outputOf("worktree", "add", "-b", branch, worktree, `${base}^{commit}`);
 }
 
 /** Returns git's own folder of a linked worktree, also if the worktree's folder is gone; null: git knows no such worktree. */
 export async function gitDirOf(git: Git, worktree: string): Promise<string | null> {
-  const common = (await git.told("rev-parse", "--path-format=absolute", "--git-common-dir")).trim();
+  const common = (await git.outputOf("rev-parse", "--path-format=absolute", "--git-common-dir")).trim();
   const all = join(common, "worktrees");
   for (const name of existsSync(all) ? readdirSync(all) : []) {
     const file = join(all, name, "gitdir");

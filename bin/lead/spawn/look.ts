@@ -79,9 +79,9 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
 /** Prints the agent's last messages; without a transcript, what its client printed. */
 export function showLog(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
   return shown(world, name, isJson, "log", async row => {
-    const said = await lastMessages(world.env, row.session);
-    if (said !== null && said.length > 0)
-      return said.flatMap(one => saidLines(one, row.name, screenOf(world)));
+    const messages = await lastMessages(world.env, row.session);
+    if (messages !== null && messages.length > 0)
+      return messages.flatMap(one => saidLines(one, row.name, screenOf(world)));
     const output = await outputOf(world, row);
     if (output !== null && output !== "") return output.split("\n").map(clean);
     throw new ProgramFailed(`nothing is known of what ${row.name} printed`);
@@ -111,8 +111,8 @@ export function showDiff(world: ProcessContext, name: string, isJson: boolean): 
     if (worktree === null || !existsSync(worktree)) throw new ProgramFailed(`${of} has no worktree now`);
     const git = new Git(world.env, worktree);
     const since = base === null ? "HEAD" : await mergeBase(git, base);
-    const diff = await git.told("diff", "--no-ext-diff", "--no-color", since, "--");
-    const fresh = await git.told("ls-files", "--others", "--exclude-standard");
+    const diff = await git.outputOf("diff", "--no-ext-diff", "--no-color", since, "--");
+    const fresh = await git.outputOf("ls-files", "--others", "--exclude-standard");
     return [...linesOf(diff), ...linesOf(fresh).map(file => `new file, not added: ${file}`)];
   });
 }

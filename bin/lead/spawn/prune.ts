@@ -90,7 +90,7 @@ async function onlyIn(
 /** Returns the commits that only the reflogs and the worktree's own refs hold, and that nothing replaced. */
 async function onlyInLogs(git: Git, { branch, base, gitDir }: Doomed): Promise<string[]> {
   const own = gitDir === null ? [] : await movesOf(git, gitDir, "HEAD");
-  const common = (await git.told("rev-parse", "--path-format=absolute", "--git-common-dir")).trim();
+  const common = (await git.outputOf("rev-parse", "--path-format=absolute", "--git-common-dir")).trim();
   const branchs = branch === null ? [] : await movesOf(git, common, `refs/heads/${branch}`);
   const refs = gitDir === null ? [] : await refsOf(git, gitDir);
   const known = await commitsOf(

@@ -130,12 +130,11 @@ export async function outputOf({ env, cwd }: Where, row: SpawnRow): Promise<stri
     const handle = handleOf(row);
     if (handle === null) return output;
     const own = withoutSession(env);
-    const { code, output: said } = await runProgram(
-      neededProgram(clientProgram, own, cwd),
-      logWords(handle),
-      { cwd, env: own },
-    );
-    return code === 0 ? outputEnd(said) : output;
+    const { code, output: log } = await runProgram(neededProgram(clientProgram, own, cwd), logWords(handle), {
+      cwd,
+      env: own,
+    });
+    return code === 0 ? outputEnd(log) : output;
   } catch (error) {
     // The program is not there: the record has what was kept.
     if (!(error instanceof ProgramFailed)) throw error;
@@ -173,10 +172,10 @@ export function teller(
   world: ProcessContext,
   { wait, json }: { readonly wait: boolean; readonly json: boolean },
 ): (row: SpawnRow) => void {
-  let told = "";
+  let lastState = "";
   return ({ id, state, name }) => {
-    if (json || `${id} ${state}` === told) return;
-    told = `${id} ${state}`;
+    if (json || `${id} ${state}` === lastState) return;
+    lastState = `${id} ${state}`;
     if (state === "starting") world.stderr.write(`kite: ${clean(name)} starts\n`);
     if (wait && state === "running")
       world.stderr.write(`kite: ${clean(name)} runs; kite agents attach ${clean(name)}\n`);

@@ -34,7 +34,7 @@ interface SpawnFlags {
 async function spawn(world: ProcessContext, prompt: string, flags: SpawnFlags): Promise<number> {
   const isJson = flags.json === true;
   const { name, role, task, model, client, from, here = false, tmux = false } = flags;
-  const asked: SpawnPlan = {
+  const plan: SpawnPlan = {
     prompt: prompt === "" ? null : prompt,
     here,
     tmux,
@@ -56,7 +56,7 @@ async function spawn(world: ProcessContext, prompt: string, flags: SpawnFlags): 
   const project = await projectOf(cwd);
   const work = async (client: Client) => {
     try {
-      const started = await startAgent({ client, actor, project, cwd, env, paths }, asked);
+      const started = await startAgent({ client, actor, project, cwd, env, paths }, plan);
       if (started.warning !== null && !isJson) world.stderr.write(`kite: ${started.warning}\n`);
       const last = await waited(world, client, started, actor, flags);
       show(world, last, isJson);

@@ -108,8 +108,8 @@ export function promptOf(task: string, description: string): string {
 function earlierLine({ name, branch, state, reason, output }: SpawnRow): string {
   const where = branch === null ? "" : ` on branch ${quote(branch)}`;
   const why = reason === null ? "" : `: ${quote(reason, limits.spawnReasonChars)}`;
-  const said = output === null ? "" : `; it said last ${quote(output.slice(-limits.quoteChars))}`;
-  return `an earlier agent, ${name}, worked at it${where} and is ${state}${why}${said}`;
+  const lastWords = output === null ? "" : `; it said last ${quote(output.slice(-limits.quoteChars))}`;
+  return `an earlier agent, ${name}, worked at it${where} and is ${state}${why}${lastWords}`;
 }
 
 // Ends the client of a spawned agent, in its client's own way or by closing its window.
@@ -133,8 +133,8 @@ export async function endClient({ env, cwd }: Where, row: SpawnRow): Promise<voi
   const own = withoutSession(env);
   const ran = await runProgram(neededProgram(clientProgram, own, cwd), stopWords(handle), { cwd, env: own });
   if (ran.code === 0 || isUnknownSession(ran.output)) return;
-  const said = clean(ran.output).slice(0, limits.quoteChars);
-  throw new ProgramFailed(`${clientProgram} could not stop ${name}: ${said}`, ran.output);
+  const detail = clean(ran.output).slice(0, limits.quoteChars);
+  throw new ProgramFailed(`${clientProgram} could not stop ${name}: ${detail}`, ran.output);
 }
 
 // The clients that Kite can start in a window by their adapters' own words.
@@ -262,24 +262,24 @@ type Note = (
 ) => Promise<SpawnRow>;
 
 /** Starts an agent and returns its record. Throws `Refused` or, after the record has failed, `ProgramFailed`. */
-export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<Started> {
+export async function startAgent(starter: Starter, plan: SpawnPlan): Promise<Started> {
   const { client, actor, project } = starter;
-  checkWords(asked);
-  const template = await templateOf(asked.client ?? clientName, starter);
+  checkWords(plan);
+  const template = await templateOf(plan.client ?? clientName, starter);
   const git = new Git(starter.env, starter.cwd);
-  const head = asked.here ? null : await headOf(git);
-  if (!asked.here && head === null)
+  const head = plan.here ? null : await headOf(git);
+  if (!plan.here && head === null)
     throw new ProgramFailed(
       `${starter.cwd} is in no git repository with a commit; use --here, or commit first`,
     );
-  needClient(starter, asked, template);
-  const base = head === null || asked.from === undefined ? head : await baseOf(git, asked.from);
-  const { name, role, lead, task, model, replaces, prompt } = asked;
+  needClient(starter, plan, template);
+  const base = head === null || plan.from === undefined ? head : await baseOf(git, plan.from);
+  const { name, role, lead, task, model, replaces, prompt } = plan;
   const { spawn: row, stalled } = await ask(client, "spawn_create", {
     ...actor,
     project,
-    backend: asked.tmux || template !== null ? "tmux" : "background",
-    client: asked.client ?? clientName,
+    backend: plan.tmux || template !== null ? "tmux" : "background",
+    client: plan.client ?? clientName,
     reportsEnd: template === null,
     ...defined({ name, role, lead, task: task === undefined ? task : taskNamed(task), model, replaces }),
     ...(base === null ? {} : { base }),
@@ -288,7 +288,7 @@ export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<St
   const note: Note = async known =>
     (await ask(client, "spawn_update", { ...actor, spawn: row.id, ...known })).spawn;
   try {
-    const started = await run(starter, { asked, row, template, git, base, note });
+    const started = await run(starter, { plan, row, template, git, base, note });
     if (hasEnded(started)) await endLate(starter, started);
     return { row: started, stalled, warning: template?.warning(row.name) ?? null };
   } catch (error) {
@@ -316,7 +316,7 @@ async function endLate({ env, cwd }: Starter, row: SpawnRow): Promise<never> {
 }
 
 interface Run {
-  readonly asked: SpawnPlan;
+  readonly plan: SpawnPlan;
   readonly row: SpawnRow;
   readonly template: Template | null;
   readonly git: Git;
@@ -324,10 +324,10 @@ interface Run {
   readonly note: Note;
 }
 
-async function run(starter: Starter, { asked, row, template, git, base, note }: Run): Promise<SpawnRow> {
+async function run(starter: Starter, { plan, row, template, git, base, note }: Run): Promise<SpawnRow> {
   const { cwd } = starter;
-  const { here, from, model = null } = asked;
-  const order = await orderOf(starter, asked, row);
+  const { here, from, model = null } = plan;
+  const order = await orderOf(starter, plan, row);
   const free = here ? null : await freePlace(git, row.name);
   // The client makes its own worktree; git makes one that begins elsewhere, or is for another client.
   const made = free !== null && (from !== undefined || template !== null) ? free : null;
