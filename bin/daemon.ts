@@ -48,13 +48,13 @@ class Notices {
       env: { ...env },
       stdio: ["ignore", "ignore", "pipe"],
     });
-    let said = "";
+    let stderr = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      said = (said + text).slice(-500);
+      stderr = (stderr + text).slice(-500);
     });
     child.once("error", error => warn(`kite notify did not start: ${error.message}`));
     child.once("close", code => {
-      if (code !== 0 && code !== null) warn(`kite notify ended with ${code}: ${said.trim()}`);
+      if (code !== 0 && code !== null) warn(`kite notify ended with ${code}: ${stderr.trim()}`);
     });
     child.unref();
     return child;
@@ -131,10 +131,10 @@ function starter(): (line: string) => void {
   const fd = Number(process.env["KITE_READY_FD"] ?? "");
   // Only the daemon uses the descriptor: programs that it starts must not find the variable.
   delete process.env["KITE_READY_FD"];
-  let told = !Number.isInteger(fd) || fd <= 2;
+  let isTold = !Number.isInteger(fd) || fd <= 2;
   return line => {
-    if (told) return;
-    told = true;
+    if (isTold) return;
+    isTold = true;
     try {
       writeSync(fd, `${line}\n`);
       closeSync(fd);

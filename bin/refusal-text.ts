@@ -259,12 +259,12 @@ function ofLocks(refusal: Refused, reader: Reader): string | null {
 /** What an edit is told of such a lock: who has it, and that it ends only with the holder's work. */
 function keptText({ locked_by_name, locked_ago, file, path, held, dir }: Refused, reader: Reader): string {
   const holder = text(locked_by_name) ?? "another agent";
-  const asked = text(file) ?? "the file";
-  const has = text(held) ?? asked;
+  const target = text(file) ?? "the file";
+  const has = text(held) ?? target;
   const what = dir === true ? `the directory ${has}/` : has;
   const since = typeof locked_ago === "number" ? `, for ${duration(locked_ago * 1000)} now` : "";
   const isInside = text(path)?.startsWith(`${has}/`) === true;
-  const where = path === held ? "" : isInside ? `, and ${asked} is in it` : `, and that is in ${asked}`;
+  const where = path === held ? "" : isInside ? `, and ${target} is in it` : `, and that is in ${target}`;
   const [send, wait] =
     reader === "terminal" ? ["kite message send", "--wait SECONDS"] : ["kite_message", "waitMs"];
   const next = `work on something else and try again later, ask ${holder} to release it (${send}), or wait: ${wait}`;

@@ -400,13 +400,13 @@ export async function atWork(world: ProcessContext): Promise<readonly string[]> 
 
 /** Resolves when a stream ends: null if `until` is aborted, else why the connection is lost for good. */
 export async function streamEnd(client: Client, until: AbortSignal): Promise<string | null> {
-  const heard = new AbortController();
+  const stopListening = new AbortController();
   const aborted = new Promise<null>(resolve => {
     if (until.aborted) resolve(null);
-    until.addEventListener("abort", () => resolve(null), { signal: heard.signal });
+    until.addEventListener("abort", () => resolve(null), { signal: stopListening.signal });
   });
   const why = await Promise.race([aborted, client.closed.then(({ message }) => message)]);
-  heard.abort();
+  stopListening.abort();
   return why;
 }
 

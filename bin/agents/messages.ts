@@ -517,9 +517,9 @@ export async function freeze(
     if (json) printJson(world, answer);
     else {
       const id = clean(answer.hold?.hold ?? "");
-      const told = counted(answer.message.to.length, "session");
+      const recipients = counted(answer.message.to.length, "session");
       print(world, [
-        `${id} freezes ${files.map(clean).join(", ")} for ${flags.for}; ${told} told. To end it: kite thaw ${id}`,
+        `${id} freezes ${files.map(clean).join(", ")} for ${flags.for}; ${recipients} told. To end it: kite thaw ${id}`,
       ]);
     }
     return exitCodes.done;

@@ -66,8 +66,8 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
   if (options.json) {
     const warning = few === null ? {} : { warning: few.text };
     const note = older === null ? {} : { note: older };
-    const said = { started, replaced, rebuilt, version, pid, socket: paths.socket, ...warning, ...note };
-    print(world, [JSON.stringify(said)]);
+    const report = { started, replaced, rebuilt, version, pid, socket: paths.socket, ...warning, ...note };
+    print(world, [JSON.stringify(report)]);
     return 0;
   }
   const what = started ? "started" : "was running already";

@@ -152,8 +152,8 @@ class DemoSession {
       tool_use_id: `toolu_${this.id}_${this.#uses}`,
       tool_input: { file_path: path, old_string: "end", new_string: `${this.name}\nend`, replace_all: false },
     };
-    const said = await this.#event({ hook_event_name: "PreToolUse", ...use });
-    const allowed = !said.includes('"deny"');
+    const reply = await this.#event({ hook_event_name: "PreToolUse", ...use });
+    const allowed = !reply.includes('"deny"');
     if (allowed) {
       const text = await readFile(path, "utf8");
       await writeFile(path, text.replace("end\n", `${lineOf(this.name)}\nend\n`));
@@ -170,8 +170,8 @@ class DemoSession {
       tool_use_id: `toolu_${this.id}_${this.#uses}`,
       tool_input: { command: "git stash" },
     };
-    const said = await this.#event({ hook_event_name: "PreToolUse", ...use });
-    const allowed = !said.includes('"deny"');
+    const reply = await this.#event({ hook_event_name: "PreToolUse", ...use });
+    const allowed = !reply.includes('"deny"');
     if (allowed) {
       await this.#stage.git("stash");
       await this.#event({ hook_event_name: "PostToolUse", ...use, duration_ms: 1, tool_response: {} });
@@ -209,15 +209,15 @@ class DemoSession {
       CLAUDE_PID: `${this.#process.pid}`,
     };
     const client = spawn(program, args, { cwd: repository, env, stdio: ["pipe", "pipe", "inherit"] });
-    let said = "";
+    let output = "";
     client.stdout.on("data", chunk => {
-      said += String(chunk);
+      output += String(chunk);
     });
     // A hook client that fails open may not read all of it: only its answer counts.
     client.stdin.on("error", () => {});
     client.stdin.end(JSON.stringify(event));
     await once(client, "close");
-    return said;
+    return output;
   }
 }
 
@@ -242,7 +242,7 @@ interface Show {
   /** Resolves when the session is in the queue of a file, and all events until then are on the screen. */
   readonly queued: (who: string) => Promise<void>;
   /** Resolves when all events of what has happened are on the screen. */
-  readonly heard: () => Promise<void>;
+  readonly flush: () => Promise<void>;
 }
 
 /**
@@ -300,7 +300,7 @@ class Scene {
     this.#show.caption(text);
     await pause(beatMs);
     await work();
-    await this.#show.heard();
+    await this.#show.flush();
   }
 
   edit(who: DemoSession, file: DemoFile): Promise<Act> {
@@ -452,7 +452,7 @@ function showOf(client: KiteClient, events: EventLine[], say: (lines: readonly s
         };
       }),
     // Events come before the answer to a later request.
-    heard: async () => {
+    flush: async () => {
       await ask(client, "ping", {});
     },
   };

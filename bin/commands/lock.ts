@@ -58,8 +58,8 @@ type LockReport =
 
 /** Runs the command under the lock and returns the exit code. */
 export async function hold(world: ProcessContext, run: LockRun): Promise<number> {
-  const say = (said: LockReport, sentence: string | null) => {
-    if (run.json) world.stderr.write(`${jsonLine(said)}\n`);
+  const say = (report: LockReport, sentence: string | null) => {
+    if (run.json) world.stderr.write(`${jsonLine(report)}\n`);
     else if (sentence !== null) world.stderr.write(`kite: ${clean(sentence)}\n`);
   };
   let client: Client;
@@ -97,7 +97,7 @@ class Holding {
   readonly #client: Client;
   readonly #run: LockRun;
   readonly #signals: Signals;
-  readonly #say: (said: LockReport, sentence: string | null) => void;
+  readonly #say: (report: LockReport, sentence: string | null) => void;
   readonly #own: Acting;
   readonly #isTerminal: boolean;
   /**
@@ -113,7 +113,7 @@ class Holding {
     client: Client,
     run: LockRun,
     signals: Signals,
-    say: (said: LockReport, sentence: string | null) => void,
+    say: (report: LockReport, sentence: string | null) => void,
   ) {
     this.#world = world;
     this.#command = `${process.pid}.${world.now().toString(36)}`;

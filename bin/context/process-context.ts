@@ -183,8 +183,8 @@ const columnsMin = 20;
 export function screenOf(world: ProcessContext, columns: number = pipeColumns): Screen {
   const { stdout, env } = world;
   const isTerminal = stdout.isTTY === true;
-  const asked = Number(env["COLUMNS"]);
-  const outside = Number.isInteger(asked) && asked > 0 ? asked : columns;
+  const envColumns = Number(env["COLUMNS"]);
+  const outside = Number.isInteger(envColumns) && envColumns > 0 ? envColumns : columns;
   const pipe = actingSession(env) === null ? outside : Number.POSITIVE_INFINITY;
   return {
     width: Math.max(columnsMin, isTerminal ? stdout.columns || 80 : pipe),

@@ -14,8 +14,8 @@ export async function numbersIn(
   max: number = limits.idsNamedMax + 1,
 ): Promise<Numbers> {
   const ids = [...new Set([...text.matchAll(named)].map(([, , id = ""]) => id))];
-  const asked = ids.slice(0, max).map(task => client.request("task_get", { task, project }));
-  const rows = (await Promise.all(asked)).flatMap(answer => (answer.ok ? [answer.task] : []));
+  const requests = ids.slice(0, max).map(task => client.request("task_get", { task, project }));
+  const rows = (await Promise.all(requests)).flatMap(answer => (answer.ok ? [answer.task] : []));
   return numbersOf(rows, project);
 }
 

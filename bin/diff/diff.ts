@@ -92,8 +92,8 @@ function misuse(
   if (commit === true && what === undefined && by === undefined)
     return "--commit needs an agent: kite diff NAME --commit";
   const ways = [stat === true && "--stat", patch === true && "--patch", json === true && "--json"];
-  const given = ways.filter(way => typeof way === "string");
-  return given.length > 1 ? `give one of ${given.join(" and ")}` : null;
+  const formats = ways.filter(way => typeof way === "string");
+  return formats.length > 1 ? `give one of ${formats.join(" and ")}` : null;
 }
 
 /** Returns what the arguments ask for. Throws `Refused`. */

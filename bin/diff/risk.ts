@@ -55,13 +55,18 @@ function gitFor(env: Readonly<Record<string, string | undefined>>, deadline: num
     if (timeout <= 0) return Promise.reject(new NoTime(`there was no time left for ${what}`));
     const options = { cwd, env: { ...base, ...more }, timeout, maxBuffer: limits.gitOutputBytes } as const;
     return new Promise((resolve, reject) => {
-      execFile("git", ["--no-pager", ...args], { ...options, killSignal: "SIGKILL" }, (error, out, said) => {
-        const code = error === null ? 0 : error.code;
-        if (typeof code === "number") resolve({ code, out });
-        else if (code === "ENOENT") reject(new GitFailed("git is not installed, or not in the PATH"));
-        else if (error?.killed) reject(new GitFailed(`${what} took too long or wrote too much`));
-        else reject(new GitFailed(`${what} failed: ${said.trim() || errorText(error)}`));
-      });
+      execFile(
+        "git",
+        ["--no-pager", ...args],
+        { ...options, killSignal: "SIGKILL" },
+        (error, out, stderr) => {
+          const code = error === null ? 0 : error.code;
+          if (typeof code === "number") resolve({ code, out });
+          else if (code === "ENOENT") reject(new GitFailed("git is not installed, or not in the PATH"));
+          else if (error?.killed) reject(new GitFailed(`${what} took too long or wrote too much`));
+          else reject(new GitFailed(`${what} failed: ${stderr.trim() || errorText(error)}`));
+        },
+      );
     });
   };
 }

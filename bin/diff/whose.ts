@@ -23,16 +23,16 @@ const namedMax = 50;
 /** `kite whose`: files with uncommitted work by worktree, and commands to commit only one session's files. */
 export function whoseView(
   every: readonly WriteRow[],
-  asked: string | null,
+  scope: string | null,
   screen: Screen,
   project: string | null = null,
 ): string[] {
   const own = every.filter(row => row.project === project);
   if (own.length > 0 && own.length < every.length)
-    return [...whoseView(own, asked, screen), ...others(every, own, screen)];
+    return [...whoseView(own, scope, screen), ...others(every, own, screen)];
   const rows = every;
   if (rows.length === 0) {
-    const what = asked === null ? "No uncommitted work" : `No uncommitted work in ${clean(asked)}`;
+    const what = scope === null ? "No uncommitted work" : `No uncommitted work in ${clean(scope)}`;
     return [`${what} that Kite saw a session write.`];
   }
   const sorted = [...rows].sort((a, b) => order(a.worktree, b.worktree) || order(a.file, b.file));

@@ -202,8 +202,8 @@ function sizesOf({ parts, ...rest }: DiskUse, short: Shortener): DiskUse {
 function gitVersion({ env }: ProcessContext): string | null {
   const git = findProgram("git", { env });
   if (git === null) return null;
-  const said = execFileSync(git.path, ["--version"], { encoding: "utf8", timeout: limits.clientVersionMs });
-  return /\d+(?:\.\d+)+/.exec(said)?.[0] ?? null;
+  const output = execFileSync(git.path, ["--version"], { encoding: "utf8", timeout: limits.clientVersionMs });
+  return /\d+(?:\.\d+)+/.exec(output)?.[0] ?? null;
 }
 
 /** A check of shared values names keys: of them only their number is told. */

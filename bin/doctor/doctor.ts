@@ -159,7 +159,7 @@ export async function fixAll(
       if (ask !== null && !isYes(await ask("Do this? [y/N] "))) continue;
       const step = await done(world, fix, ask);
       steps.push(step.step);
-      if (!isQuiet) print(world, paragraphs(step.said, screenOf(world).width));
+      if (!isQuiet) print(world, paragraphs(step.result, screenOf(world).width));
       isDone = true;
     }
     if (!isDone) break;
@@ -185,14 +185,14 @@ async function done(
   world: ProcessContext,
   fix: Fix,
   ask: AskPerson | null,
-): Promise<{ readonly step: Step; readonly said: string }> {
+): Promise<{ readonly step: Step; readonly result: string }> {
   try {
-    const said = await fix.work(world, ask);
-    return { step: { fix: fix.does }, said: said === "" ? "done" : said };
+    const result = await fix.work(world, ask);
+    return { step: { fix: fix.does }, result: result === "" ? "done" : result };
   } catch (error) {
     if (!(error instanceof LocalError) && !isSystemError(error)) throw error;
     const failed = errorText(error);
-    return { step: { fix: fix.does, failed }, said: `this failed: ${failed}` };
+    return { step: { fix: fix.does, failed }, result: `this failed: ${failed}` };
   }
 }
 
@@ -275,8 +275,8 @@ async function reported(
   try {
     const size = await writeBundle(world, checks, file);
     const parts = listed(bundleParts);
-    const said = `Report: ${clean(file)} (${bytes(size)}), for yourself alone. It has ${parts}, with short names for paths and people. Read it before you send it.`;
-    if (!json) print(world, ["", ...paragraphs(said, screenOf(world).width)]);
+    const notice = `Report: ${clean(file)} (${bytes(size)}), for yourself alone. It has ${parts}, with short names for paths and people. Read it before you send it.`;
+    if (!json) print(world, ["", ...paragraphs(notice, screenOf(world).width)]);
     return { file, bytes: size };
   } catch (error) {
     if (!isSystemError(error)) throw error;

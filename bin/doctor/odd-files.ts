@@ -139,7 +139,7 @@ export function checkOff(world: ProcessContext): Check[] {
     const detail = `${some} is not as Kite writes it; it switches nothing off`;
     checks.push(warn(check, detail, advise("remove it", `rm ${shellArgument(some)}`)));
   }
-  const sentences = whatIsOff(world).map(said => said.replace(/\. Switch it on: .*$/, ""));
+  const sentences = whatIsOff(world).map(sentence => sentence.replace(/\. Switch it on: .*$/, ""));
   const lines = commands(world);
   for (const [i, detail] of sentences.entries()) {
     checks.push(warn(check, detail, advise("switch it on", lines[i] ?? "kite on")));

@@ -127,10 +127,10 @@ export async function runLines({ env, cwd }: ProcessContext, lines: readonly str
     timeout: limits.fixMs,
     killSignal: "SIGKILL",
   });
-  const said: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => said.push(chunk));
+  const chunks: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => chunks.push(chunk));
   const [code, signal] = await once(child, "close");
-  const output = Buffer.concat(said).toString("utf8").trim();
+  const output = Buffer.concat(chunks).toString("utf8").trim();
   if (code === 0) return output;
   throw new FixFailed(output === "" ? `it ended with ${signal ?? code}` : output);
 }

@@ -28,8 +28,8 @@ export async function checkSharedStore(world: ProcessContext): Promise<Check[]> 
   if ("ok" in connection) return [...own, fail(check, connection.error)];
   const shown = await showOf(world);
   const reached = await lookAtStore(connection).then(lookChecks, error => errorCheck(error, shown));
-  const said = new Set(reached.map(({ detail }) => detail));
-  return [...own, ...reached, ...(shown === null ? [] : daemonChecks(world, shown, said))];
+  const details = new Set(reached.map(({ detail }) => detail));
+  return [...own, ...reached, ...(shown === null ? [] : daemonChecks(world, shown, details))];
 }
 
 async function storeless(world: ProcessContext): Promise<Check[]> {
@@ -71,13 +71,13 @@ function errorCheck(error: unknown, shown: StoreShowReply | null): Check[] {
     : [fail(check, error.message)];
 }
 
-/** `said`: what other rows say, which is not said twice. */
-function daemonChecks(world: ProcessContext, shown: StoreShowReply, said: ReadonlySet<string>): Check[] {
+/** `details`: what other rows say, which is not said twice. */
+function daemonChecks(world: ProcessContext, shown: StoreShowReply, details: ReadonlySet<string>): Check[] {
   const { store, nodes, projects, local } = shown;
   if (store === null)
     return [warn(check, "the running daemon began before the store was set", restart("begin it anew"))];
   const text = storeText(store, world.now());
-  const isSaid = store.is === "opening" && store.why !== null && said.has(store.why);
+  const isSaid = store.is === "opening" && store.why !== null && details.has(store.why);
   const level = store.is === "refused" ? fail : warn;
   const state = text === null || isSaid ? [] : [level(check, text)];
   const names = nodes.map(({ machine, is, renewedAgoMs, level }) => {

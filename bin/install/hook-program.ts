@@ -24,12 +24,12 @@ export interface ChosenProgram {
  * perl and it does not work.
  */
 export async function chooseHookProgram(
-  asked: HookProgram | undefined,
+  choice: HookProgram | undefined,
   dist: string,
 ): Promise<ChosenProgram> {
-  if (asked === "node") return { hookProgram: "node" };
+  if (choice === "node") return { hookProgram: "node" };
   const whyNotPerl = await tryPerl(join(dist, "hook.pl"));
   if (whyNotPerl === null) return { hookProgram: "perl" };
-  if (asked === undefined) return { hookProgram: "node", whyNotPerl };
+  if (choice === undefined) return { hookProgram: "node", whyNotPerl };
   throw new InstallFailed(`perl does not work here: ${whyNotPerl}; run kite install without --hook-program`);
 }

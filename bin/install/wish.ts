@@ -64,10 +64,10 @@ export async function orderOf(world: ProcessContext, flags: InstallFlags): Promi
   const scope = shared !== undefined ? "shared" : project !== undefined ? "project" : "user";
   const { names, hookProgram } = namesOf(flags);
   const named = names.length === 0 ? null : clientsToConnect(world, names);
-  const asked = shared ?? project ?? true;
+  const folder = shared ?? project ?? true;
   const wish = {
     scope,
-    dir: resolve(world.cwd, asked === true ? "." : asked),
+    dir: resolve(world.cwd, folder === true ? "." : folder),
     program: await chooseHookProgram(hookProgram, dist),
     tools: flags.mcp && !observe,
     allow: flags.allow === true,

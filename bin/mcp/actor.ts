@@ -59,11 +59,11 @@ export async function whoActs(
   { toolUse, caller, clientName }: Origin,
 ): Promise<Acting> {
   const { pid, own, cwd } = process;
-  const asked = { pid, ...(toolUse === null ? {} : { toolUse }) };
-  const known = await client.request("whoami", asked, { again: false });
+  const params = { pid, ...(toolUse === null ? {} : { toolUse }) };
+  const known = await client.request("whoami", params, { again: false });
   if (known.ok && known.by === "tool_use") return known;
-  const said = caller === null ? null : await actingAs(client, caller);
-  if (said !== null) return said;
+  const callerActing = caller === null ? null : await actingAs(client, caller);
+  if (callerActing !== null) return callerActing;
   if (known.ok) return known;
   if (known.code !== "unknown_session") throw new Refused(known);
   const above = caller === null ? await hookedAbove(client, process) : null;

@@ -32,16 +32,16 @@ const lock = tool({
     .refine(({ files, resource: name }) => (files ?? name) !== undefined, {
       error: "give files, or a resource such as @db",
     }),
-  run: async (call, { files: paths = [], resource: name, waitMs: asked }) => {
+  run: async (call, { files: paths = [], resource: name, waitMs: requestedMs }) => {
     const own = await call.own();
-    const waitMs = asked ?? limits.waitMs;
+    const waitMs = requestedMs ?? limits.waitMs;
     const files = wordsOf(paths, name);
     const wanted = lockable(call.acting.cwd, files);
-    const given = { ...call.actor, ...wanted, waitMs };
+    const params = { ...call.actor, ...wanted, waitMs };
     // Nobody knows when a kept lock ends: a call waits for it only if it says how long.
-    const unlessKept = asked === undefined || asked === 0;
+    const unlessKept = requestedMs === undefined || requestedMs === 0;
     const reply = await whileTold(call, own, waitMs, () =>
-      own.request("file_lock", { ...given, unlessKept, progress: true }, { signal: call.signal }),
+      own.request("file_lock", { ...params, unlessKept, progress: true }, { signal: call.signal }),
     );
     const { token, granted_from_queue: waited } = granted(reply);
     // The client cancelled the call meanwhile and will not see the grant, so this releases the lock.

@@ -127,8 +127,8 @@ export function serve({ paths, env, process }: ServeOptions): { readonly close: 
       wantsData: ({ mcpReq }: ServerContext) => {
         // Clients of the newest protocol say what they can with every request.
         const each: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
-        const said = each[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined;
-        const { experimental } = said ?? server.server.getClientCapabilities() ?? {};
+        const capabilities = each[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined;
+        const { experimental } = capabilities ?? server.server.getClientCapabilities() ?? {};
         return experimental?.[dataCapability] !== undefined;
       },
     };

@@ -32,8 +32,8 @@ const message = tool({
     replyTo: replyTo.describe("Message id, instead of `to`"),
     urgent,
   }),
-  run: async ({ client, actor }, given) =>
-    sent(granted(await client.request("message_send", { ...actor, ...given }))),
+  run: async ({ client, actor }, input) =>
+    sent(granted(await client.request("message_send", { ...actor, ...input }))),
 });
 
 const inbox = tool({
@@ -79,8 +79,8 @@ const broadcast = tool({
   }),
   run: async ({ client, actor, acting: { cwd } }, { message: text, hold }) => {
     const held = hold && { ...hold, files: hold.files.map(file => absolute(cwd, fileTyped(file))) };
-    const given = { message: text, ...(held === undefined ? {} : { hold: held }) };
-    const reply = granted(await client.request("broadcast", { ...actor, ...given }));
+    const params = { message: text, ...(held === undefined ? {} : { hold: held }) };
+    const reply = granted(await client.request("broadcast", { ...actor, ...params }));
     const answer = sent(reply);
     if (reply.hold === undefined) return answer;
     const { hold: freeze, leftMs } = reply.hold;
@@ -159,9 +159,9 @@ const set = tool({
     ifVersion: ifVersion.describe("Else refuse; 0: none yet"),
     ttlMs,
   }),
-  run: async ({ client, actor }, { value, ephemeral, ...given }) => {
+  run: async ({ client, actor }, { value, ephemeral, ...rest }) => {
     const json = z.json().parse(value ?? null);
-    const set = { ...given, value: json, durable: ephemeral !== true };
+    const set = { ...rest, value: json, durable: ephemeral !== true };
     const answer = granted(await client.request("context_set", { ...actor, ...set }));
     const text = `Shared as ${quote(answer.key)}, version ${answer.version}.`;
     return { text, data: { key: answer.key, version: answer.version } };
@@ -174,7 +174,7 @@ const get = tool({
   description: "A shared value; without a key, all keys.",
   input: z.object({ key: contextGetSchema.shape.key.optional() }),
   annotations: looks,
-  run: (call, given) => (given.key === undefined ? keys(call) : one(call, given.key)),
+  run: (call, input) => (input.key === undefined ? keys(call) : one(call, input.key)),
 });
 
 export const contextTools: readonly Tool[] = [set, get];

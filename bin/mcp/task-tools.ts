@@ -36,15 +36,15 @@ const create = tool({
     risk: risk.describe("critical: a person must say yes"),
     tasks: tasks.meta(inWords("[{name, description, ...}]; dependsOn may have names")),
   }),
-  run: async ({ client, actor }, given) => {
-    const names = new Set(given.tasks?.map(({ name }) => name));
+  run: async ({ client, actor }, input) => {
+    const names = new Set(input.tasks?.map(({ name }) => name));
     const needs = (task: { readonly dependsOn?: readonly string[] | undefined }) =>
       task.dependsOn === undefined
         ? {}
         : { dependsOn: task.dependsOn.map(one => (names.has(one) ? one : taskNamed(one))) };
-    const several = given.tasks?.map(task => ({ ...task, ...needs(task) }));
-    const asked = { ...actor, ...given, ...needs(given), ...defined({ tasks: several }) };
-    const answer = granted(await client.request("task_create", asked));
+    const several = input.tasks?.map(task => ({ ...task, ...needs(task) }));
+    const params = { ...actor, ...input, ...needs(input), ...defined({ tasks: several }) };
+    const answer = granted(await client.request("task_create", params));
     const made = answer.task === undefined ? (answer.tasks ?? []) : [answer.task];
     const rows = made.map(row => ({
       id: row.id,
@@ -76,8 +76,8 @@ const list = tool({
     const more = rows.length - shown.length;
     const lines = shown.map(row => `- ${taskLine(row, call.acting.project)}`);
     const rest = more === 0 ? [] : [`- and more: name a label or words to see fewer`];
-    const said = shown.length === 0 ? [`No ${which} tasks.`] : [frame, ...lines, ...rest];
-    return { text: said.join("\n"), data: { note: frame, tasks: shown.map(taskData), more } };
+    const shownLines = shown.length === 0 ? [`No ${which} tasks.`] : [frame, ...lines, ...rest];
+    return { text: shownLines.join("\n"), data: { note: frame, tasks: shown.map(taskData), more } };
   },
 });
 
@@ -89,8 +89,8 @@ const claim = tool({
     task: taskClaimSchema.shape.task,
     labels: taskClaimSchema.shape.labels.describe("With all of these"),
   }),
-  run: async ({ client, actor, acting: { project } }, given) => {
-    const answer = granted(await client.request("task_claim", { ...actor, project, ...inRequest(given) }));
+  run: async ({ client, actor, acting: { project } }, input) => {
+    const answer = granted(await client.request("task_claim", { ...actor, project, ...inRequest(input) }));
     const words = quote(answer.task.description, limits.taskTextChars);
     const text = `You have task ${nameOf(answer.task, project)}.\n${frame}\n${words}\nEnd it with kite_task_complete or kite_task_fail.`;
     return { text, data: { note: frame, task: taskData(answer.task) } };
@@ -109,11 +109,11 @@ const edit = tool({
     dependsOn: edits.dependsOn,
     risk: edits.risk,
   }),
-  run: async ({ client, actor, acting }, given) => {
-    const { dependsOn: needed } = given;
+  run: async ({ client, actor, acting }, input) => {
+    const { dependsOn: needed } = input;
     const needs = defined({ dependsOn: needed?.map(taskNamed) });
-    const asked = { ...actor, ...given, task: taskNamed(given.task), ...needs };
-    const { task: row } = granted(await client.request("task_update", asked));
+    const params = { ...actor, ...input, task: taskNamed(input.task), ...needs };
+    const { task: row } = granted(await client.request("task_update", params));
     return { text: `Changed: ${taskLine(row, acting.project)}`, data: { note: frame, task: taskData(row) } };
   },
 });
@@ -123,7 +123,7 @@ const complete = tool({
   title: "Finish a task",
   description: "Say that a task is done.",
   input: z.object({ task, result: result.describe("What dependents must know") }),
-  run: (call, given) => finish(call, { ...given, status: "done" }),
+  run: (call, input) => finish(call, { ...input, status: "done" }),
 });
 
 const fail = tool({
@@ -131,7 +131,7 @@ const fail = tool({
   title: "Give a task up",
   description: "Say that a task cannot be done; its dependents stay blocked.",
   input: z.object({ task, result: result.unwrap().describe("Why") }),
-  run: (call, given) => finish(call, { ...given, status: "failed" }),
+  run: (call, input) => finish(call, { ...input, status: "failed" }),
 });
 
 const release = tool({
@@ -139,9 +139,9 @@ const release = tool({
   title: "Give a task back",
   description: "Give back a task you claimed, unfinished.",
   input: z.object({ task }),
-  run: async ({ client, actor, acting }, given) => {
-    const asked = { ...actor, task: taskNamed(given.task) };
-    const { task: row } = granted(await client.request("task_release", asked));
+  run: async ({ client, actor, acting }, input) => {
+    const params = { ...actor, task: taskNamed(input.task) };
+    const { task: row } = granted(await client.request("task_release", params));
     return {
       text: `Task ${nameOf(row, acting.project)} is ${row.status} again.`,
       data: { task: taskData(row) },
@@ -169,8 +169,8 @@ async function finish(
   { client, actor, acting: { cwd, project } }: Call,
   { task: id, status, result: came }: Pick<RequestOf<"task_update">, "task" | "status" | "result">,
 ) {
-  const given = { task: taskNamed(id), status, cwd, ...(came === undefined ? {} : { result: came }) };
-  const answer = granted(await client.request("task_update", { ...actor, ...given }));
+  const params = { task: taskNamed(id), status, cwd, ...(came === undefined ? {} : { result: came }) };
+  const answer = granted(await client.request("task_update", { ...actor, ...params }));
   return {
     text: `Task ${nameOf(answer.task, project)} is ${answer.task.status}.`,
     data: { task: taskData(answer.task) },
@@ -178,8 +178,8 @@ async function finish(
 }
 
 /** Returns a request's fields with the task as the wire names it. */
-function inRequest<T extends { readonly task?: string | undefined }>(given: T): T {
-  return given.task === undefined ? given : { ...given, task: taskNamed(given.task) };
+function inRequest<T extends { readonly task?: string | undefined }>(input: T): T {
+  return input.task === undefined ? input : { ...input, task: taskNamed(input.task) };
 }
 
 type Filter = { readonly label?: string; readonly text?: string };

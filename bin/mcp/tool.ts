@@ -42,9 +42,9 @@ export class WrongInput extends Error {
 }
 
 /** Returns the parameters as `input` reads them. Throws `WrongInput`. */
-function checkedInput<I extends z.ZodObject>(tool: string, input: I, given: unknown): z.output<I> {
-  const unknown = unknownNames(tool, input, given);
-  const parsed = input.safeParse(given, { error: issueText });
+function checkedInput<I extends z.ZodObject>(tool: string, input: I, raw: unknown): z.output<I> {
+  const unknown = unknownNames(tool, input, raw);
+  const parsed = input.safeParse(raw, { error: issueText });
   const issues = parsed.error?.issues ?? [];
   const all = [...new Set([...unknown, ...issues.map(({ path, message }) => placed(place(path), message))])];
   if (parsed.success && all.length === 0) return parsed.data;
@@ -56,10 +56,10 @@ function checkedInput<I extends z.ZodObject>(tool: string, input: I, given: unkn
 }
 
 /** A parameter that a tool does not have would change nothing, and whoever gave it would not know. */
-function unknownNames(tool: string, { shape }: z.ZodObject, given: unknown): string[] {
+function unknownNames(tool: string, { shape }: z.ZodObject, raw: unknown): string[] {
   const names = Object.keys(shape);
-  if (typeof given !== "object" || given === null) return [];
-  const unknown = Object.keys(given).filter(name => !names.includes(name));
+  if (typeof raw !== "object" || raw === null) return [];
+  const unknown = Object.keys(raw).filter(name => !names.includes(name));
   return unknown.map(name => {
     const near = nearest(name, names);
     const has = names.length === 0 ? "it takes none" : `it takes ${names.join(", ")}`;
@@ -263,12 +263,12 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
   const hints = annotations === undefined ? {} : { annotations };
   const config = { title, description, inputSchema: shortSchema(input), ...hints };
   const register = (server: McpServer, caller: Caller) => {
-    server.registerTool(name, config, async (given, context): Promise<CallToolResult> => {
+    server.registerTool(name, config, async (raw, context): Promise<CallToolResult> => {
       let end = () => {};
       let call: Call | null = null;
       const wantsData = caller.wantsData(context);
       try {
-        const { callId, rest } = withoutCallId(given);
+        const { callId, rest } = withoutCallId(raw);
         const checked = checkedInput(name, input, rest);
         const begun = await caller.begin(context, callId);
         ({ call, end } = begun);
@@ -283,9 +283,9 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
   return { name, register };
 }
 
-function withoutCallId(given: unknown): { readonly callId: string | null; readonly rest: unknown } {
-  if (!isObject(given) || typeof given[callParameter] !== "string") return { callId: null, rest: given };
-  const { [callParameter]: callId, ...rest } = given;
+function withoutCallId(raw: unknown): { readonly callId: string | null; readonly rest: unknown } {
+  if (!isObject(raw) || typeof raw[callParameter] !== "string") return { callId: null, rest: raw };
+  const { [callParameter]: callId, ...rest } = raw;
   return { callId: String(callId), rest };
 }
 

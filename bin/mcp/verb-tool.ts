@@ -20,11 +20,11 @@ export function verbTool({ verbs, ...definition }: Definition): Tool {
   return tool({
     ...definition,
     input: inputOf(verbs),
-    run: async ({ client, actor }, given: ToolInput) => {
-      const name = String(given["verb"]);
+    run: async ({ client, actor }, input: ToolInput) => {
+      const name = String(input["verb"]);
       const verb = verbs[name];
       if (verb === undefined) throw new Error(`${definition.name} has no verb ${name}`);
-      const params = { ...actor, ...fieldsOf(verb, name, given) };
+      const params = { ...actor, ...fieldsOf(verb, name, input) };
       try {
         const asking = verb.fetch?.(client, params) ?? ask(client, verb.request, params as never);
         return verb.forAgent(await asking);
@@ -38,18 +38,18 @@ export function verbTool({ verbs, ...definition }: Definition): Tool {
 }
 
 /** Returns the verb's fields. Throws `WrongInput` if one is missing: which ones a verb needs, the schema cannot say. */
-function fieldsOf(verb: Verb, name: string, given: ToolInput): ToolInput {
+function fieldsOf(verb: Verb, name: string, input: ToolInput): ToolInput {
   const own = toolFields(verb);
   const needed = own
     .filter(([, field]) => field.isNeeded || field.form.startsWith("<"))
     .map(([field]) => field);
-  const missing = needed.filter(field => given[field] === undefined);
+  const missing = needed.filter(field => input[field] === undefined);
   if (missing.length > 0) {
     const error = `verb ${name} needs ${needed.join(", ")}; missing: ${missing.join(", ")}`;
     throw new WrongInput(error, missing[0] ?? null);
   }
-  const present = own.filter(([field]) => given[field] !== undefined);
-  return Object.fromEntries(present.map(([field]) => [field, given[field]]));
+  const present = own.filter(([field]) => input[field] !== undefined);
+  return Object.fromEntries(present.map(([field]) => [field, input[field]]));
 }
 
 function inputOf(verbs: Verbs): z.ZodObject {

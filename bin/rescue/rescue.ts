@@ -228,8 +228,8 @@ function misuse({ into, patch, whole, conflicts }: RestoreFlags): string | null 
     whole && "--whole",
     conflicts && "--conflicts",
   ];
-  const given = ways.filter(way => typeof way === "string");
-  return given.length > 1 ? `give one of ${given.join(" and ")}` : null;
+  const options = ways.filter(way => typeof way === "string");
+  return options.length > 1 ? `give one of ${options.join(" and ")}` : null;
 }
 
 /** Runs work with what compares texts, and removes the temporary files. */

@@ -70,9 +70,9 @@ export class Texts {
     if ([now, base, other].some(isBinary)) return null;
     const names = [labels.now, "before", labels.other].flatMap(label => ["-L", label]);
     const files = [now, base, other].map(content => this.#file(content));
-    const { code, out, said } = await this.#run(["merge-file", "-p", "-q", ...names, ...files]);
+    const { code, out, stderr } = await this.#run(["merge-file", "-p", "-q", ...names, ...files]);
     // Git returns the number of conflicts, and 255 for a failure.
-    if (code < 0 || code > 127) throw failed("merge-file", said);
+    if (code < 0 || code > 127) throw failed("merge-file", stderr);
     return { content: out, conflicts: code };
   }
 
@@ -96,8 +96,8 @@ export class Texts {
     if (before.equals(after)) return Buffer.alloc(0);
     const how = ["--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--text", `-U${context}`];
     const files = [this.#file(before), this.#file(after)];
-    const { code, out, said } = await this.#run(["diff", ...how, "--", ...files]);
-    if (code !== 0 && code !== 1) throw failed("diff", said);
+    const { code, out, stderr } = await this.#run(["diff", ...how, "--", ...files]);
+    if (code !== 0 && code !== 1) throw failed("diff", stderr);
     return out;
   }
 
@@ -110,7 +110,7 @@ export class Texts {
 
   #run(
     args: readonly string[],
-  ): Promise<{ readonly code: number; readonly out: Buffer; readonly said: string }> {
+  ): Promise<{ readonly code: number; readonly out: Buffer; readonly stderr: string }> {
     const options = {
       cwd: this.#folder,
       env: { ...this.#env },
@@ -119,9 +119,9 @@ export class Texts {
       timeout: limits.spawnProgramMs,
     };
     return new Promise(resolve => {
-      execFile(this.#git, ["--no-pager", ...args], options, (error, out, said) => {
+      execFile(this.#git, ["--no-pager", ...args], options, (error, out, stderr) => {
         const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
-        resolve({ code, out, said: `${said.toString()} ${error?.message ?? ""}` });
+        resolve({ code, out, stderr: `${stderr.toString()} ${error?.message ?? ""}` });
       });
     });
   }
@@ -138,8 +138,8 @@ function side(start = "0", lines = "1"): Hunk["before"] {
   return { start: count === 0 ? Number(start) : Number(start) - 1, lines: count };
 }
 
-function failed(command: string, said: string): ProgramFailed {
-  return new ProgramFailed(`git ${command} failed: ${plain(said).slice(-500)}`);
+function failed(command: string, stderr: string): ProgramFailed {
+  return new ProgramFailed(`git ${command} failed: ${plain(stderr).slice(-500)}`);
 }
 
 /** The lines of a text with their ends, byte for byte. */

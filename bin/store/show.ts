@@ -42,9 +42,9 @@ function lines({ store, nodes, projects, local }: StoreShowReply, screen: Screen
 
 function headLine(store: StoreRow, screen: Screen): string {
   const { where, machine, node } = store;
-  const said = storeText(store, screen.now);
+  const state = storeText(store, screen.now);
   const who = machine === null ? `node ${node.slice(0, 8)}` : `${clean(machine)}, node ${node.slice(0, 8)}`;
-  return `${clean(where)}: ${said ?? "open"}. This machine is ${who}`;
+  return `${clean(where)}: ${state ?? "open"}. This machine is ${who}`;
 }
 
 function nodeTable(nodes: readonly StoreNodeRow[], screen: Screen): string[] {

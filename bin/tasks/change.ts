@@ -143,8 +143,8 @@ async function clear(
   terminal: { readonly name: string; readonly project: string },
 ): Promise<Answered> {
   if (refusal.code !== "risk_held") {
-    const given = await client.request("role_set", { ...terminal, role: "architect" });
-    if (!given.ok || refusal.code !== "role_limit") return given;
+    const reply = await client.request("role_set", { ...terminal, role: "architect" });
+    if (!reply.ok || refusal.code !== "role_limit") return reply;
   }
   const { task, running } = refusal;
   if (typeof task !== "string" || (running ?? null) !== null) return refusal;

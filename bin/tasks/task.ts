@@ -140,8 +140,8 @@ function addEnds(task: Command, run: Run): void {
     if (words !== null) one.argument("[words...]", words);
     one.option("--project <project>", otherProject);
     one.action(async (of: string, ...rest: readonly unknown[]) => {
-      const said = Array.isArray(rest[0]) ? rest[0].join(" ") : "";
-      const result = name === "cancel" ? `cancelled${said === "" ? "" : `: ${said}`}` : said || null;
+      const reason = Array.isArray(rest[0]) ? rest[0].join(" ") : "";
+      const result = name === "cancel" ? `cancelled${reason === "" ? "" : `: ${reason}`}` : reason || null;
       await run(world => set(world, of, status, result, one.opts<TaskFlags>()));
     });
   };

@@ -184,16 +184,16 @@ function waitersOf(
 }
 
 /** The later one of the trail's latest write and the uncommitted work that the daemon knows. */
-function latest(told: FileNow["lastWrite"], rows: readonly WriteRow[]): FileNow["lastWrite"] {
+function latest(trailWrite: FileNow["lastWrite"], rows: readonly WriteRow[]): FileNow["lastWrite"] {
   const works = rows.flatMap(({ path, project, state, writers }) =>
     writers.slice(0, 1).map(({ name, at, by }) => {
       return { file: path, project, who: name, at, by, isCommitted: state === "unknown" ? null : false };
     }),
   );
   const [work] = works.sort((a, b) => b.at - a.at);
-  if (work === undefined) return told;
+  if (work === undefined) return trailWrite;
   // The work of a file is the later one: its entry follows the line of its write.
-  return told === null || work.file === told.file || work.at >= told.at ? work : told;
+  return trailWrite === null || work.file === trailWrite.file || work.at >= trailWrite.at ? work : trailWrite;
 }
 
 // An agent: what it holds and waits for, and its latest refusal.

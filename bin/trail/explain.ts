@@ -387,14 +387,14 @@ export async function explain(
 ): Promise<number> {
   const json = flags.json === true;
   const isLast = flags.last === true;
-  const asked = askedBy(what, flags);
+  const question = askedBy(what, flags);
   const max = /^\d+$/.test(flags.lines) ? Number(flags.lines) : 0;
   const wrong =
     max < 1 || max > limits.trailReadMax
       ? `-n takes a number from 1 to ${limits.trailReadMax}, not ${flags.lines}`
       : isLast && [what, flags.file, flags.agent, flags.task].some(one => one !== undefined)
         ? "--last takes no name: it explains the latest refusal, wait or warning"
-        : asked === null && !isLast
+        : question === null && !isLast
           ? "give one thing to explain: a file, an agent or a task"
           : null;
   if (wrong !== null) return fail(world, json, "usage", wrong);
@@ -408,9 +408,9 @@ export async function explain(
   const { client: noting, asOf } = client === null ? { client, asOf: () => undefined } : notingStale(client);
   try {
     const code =
-      asked === null
+      question === null
         ? await explainLast(world, noting, json)
-        : await answer({ world, client: noting, max, json, ...asked });
+        : await answer({ world, client: noting, max, json, ...question });
     sayStale(world, asOf(), code);
     return code;
   } catch (error) {

@@ -259,7 +259,7 @@ export function explained(line: TrailLine, history: LockHistory): Explained {
   const [file, key] = [pathIn(line), keyIn(line)];
   const what = whatOf(line);
   const command = isGit(type) ? type : null;
-  const asked = (what === "waited" || what === "denied") && command === null;
+  const isAboutLock = (what === "waited" || what === "denied") && command === null;
   return {
     ...{ at, who, what, event, type, file, project, command },
     task: line.task ?? null,
@@ -268,7 +268,7 @@ export function explained(line: TrailLine, history: LockHistory): Explained {
     heldMs: line.heldMs ?? null,
     again: 0,
     until: at,
-    before: asked && key !== null ? history.otherHolder(key, who) : null,
+    before: isAboutLock && key !== null ? history.otherHolder(key, who) : null,
     ...(line.would === undefined
       ? { code: line.code ?? null, why: line.why ?? null, holder: line.holder ?? null }
       : { code: null, why: trailReason(line), holder: null }),

@@ -140,9 +140,9 @@ const linesDefault = 50;
 
 /** Returns the exit code; with `follow` when `until` is aborted. */
 export async function log(world: ProcessContext, flags: LogFlags, until: AbortSignal): Promise<number> {
-  const asked = await askedBy(world, flags);
-  if (typeof asked === "string") return fail(world, flags.json === true, "usage", asked);
-  const { filter, limit } = asked;
+  const query = await askedBy(world, flags);
+  if (typeof query === "string") return fail(world, flags.json === true, "usage", query);
+  const { filter, limit } = query;
   const wanted = wantedBy(filter);
   const isTerminal = world.stdout.isTTY === true;
   let count = 0;

@@ -211,12 +211,13 @@ function taskSentence(one: Explained, who: string, reason: string, it?: string):
   const { event, type, task, why, isRefused } = one;
   const named = it ?? (task === null ? tasksIn(why) : clean(task));
   const [did, could] = taskVerbs.get(type ?? "") ?? taskVerbs.get(event) ?? ["changed", "change"];
-  const said = (verb: string) => (verb.includes("%") ? verb.replace("%", () => named) : `${verb} ${named}`);
-  if (isRefused) return `${who} could not ${said(could)}${ended(reason)}`;
+  const phraseOf = (verb: string) =>
+    verb.includes("%") ? verb.replace("%", () => named) : `${verb} ${named}`;
+  if (isRefused) return `${who} could not ${phraseOf(could)}${ended(reason)}`;
   // The end of a claim that nobody asked for.
   if (event === "task_released" || event === "task_failed")
     return ended(`${who} lost ${named}: ${clean(why ?? "")}`);
-  return `${who} ${said(did)}.`;
+  return `${who} ${phraseOf(did)}.`;
 }
 
 /** The tasks that a line of several lists with their status. */
@@ -369,10 +370,10 @@ function lifeSentence(
     const where = clean(tilde(session.worktree, screen.home));
     const branch = session.branch === null ? "" : ` on branch ${clean(session.branch)}`;
     const isNow = session.lastSeenMs < nowBelowMs;
-    const heard = isNow ? "heard of just now" : `heard of ${duration(session.lastSeenMs)} ago`;
+    const lastSeen = isNow ? "heard of just now" : `heard of ${duration(session.lastSeenMs)} ago`;
     const needs = session.attention === null ? "" : `; it needs a person: ${clean(session.attention)}`;
     const client = session.client === undefined ? "" : ` (${clean(session.client)})`;
-    return ended(`${name}${client} is ${statusText(session)} in ${where}${branch}, ${heard}${needs}`);
+    return ended(`${name}${client} is ${statusText(session)} in ${where}${branch}, ${lastSeen}${needs}`);
   }
   if (end !== null) {
     const why = end.why === null ? "" : ` (${clean(end.why)})`;
@@ -388,13 +389,13 @@ function refusalSentence({ refusal, ended: end }: AgentNow, screen: Screen): str
   const { at, who, resolvedAt } = refusal;
   const why = trailReason(refusal);
   const reason = why === null ? "" : `: ${clean(why)}`;
-  const said = ended(
+  const denial = ended(
     `${clean(who)} was last denied ${deniedIn(refusal, screen)} at ${clock(at, screen.now)}${reason}`,
   );
   if (resolvedAt !== null)
-    return `${said} It got it at ${clock(resolvedAt, screen.now)}: nothing is left to do.`;
+    return `${denial} It got it at ${clock(resolvedAt, screen.now)}: nothing is left to do.`;
   const advice = end === null ? adviceFor(refusal) : null;
-  return advice === null ? said : `${said} To do: ${advice}`;
+  return advice === null ? denial : `${denial} To do: ${advice}`;
 }
 
 function deniedIn({ file, project, command, event, task }: RefusalNow, screen: Screen): string {

@@ -411,8 +411,8 @@ function waitLines({ waits }: TrailStats, screen: Screen): string[] {
   const { count: ended, medianMs, p95Ms, maxMs } = waits;
   if (medianMs === null || p95Ms === null || maxMs === null) return [];
   const times = `median ${precise(medianMs)}, p95 ${precise(p95Ms)}, longest ${precise(maxMs)}`;
-  const said = wrap(`${counted(ended, "wait")} ended: ${times}`, screen.width - 2);
-  return ["", paint(screen, "bold", "Waits for others"), ...said.map(line => `  ${line}`)];
+  const lines = wrap(`${counted(ended, "wait")} ended: ${times}`, screen.width - 2);
+  return ["", paint(screen, "bold", "Waits for others"), ...lines.map(line => `  ${line}`)];
 }
 
 function denialLines({ denials }: TrailStats, screen: Screen): string[] {

@@ -12,8 +12,8 @@ import { clean, clock, duration, listed, type Screen } from "./text.ts";
 
 /** Returns an event about locks as one line for a person, or null for any other event. */
 export function lockEventLine(event: EventLine, screen: Pick<Screen, "now">): string | null {
-  const said = lockSentence(event);
-  return said === null ? null : `${clock(screen.now, screen.now)}  ${said}`;
+  const sentence = lockSentence(event);
+  return sentence === null ? null : `${clock(screen.now, screen.now)}  ${sentence}`;
 }
 
 /** Returns an event as one line without its time, or null if it does not concern a person. */
@@ -24,8 +24,8 @@ export function eventSentence(event: EventLine, file: FileName = clean): string 
   if (event.event === "store_changed") return `store     ${storeEventText(event.store)}`;
   if (own !== null) return own;
   for (const feature of features) {
-    const said = feature.sentence?.(event, file) ?? null;
-    if (said !== null) return said;
+    const sentence = feature.sentence?.(event, file) ?? null;
+    if (sentence !== null) return sentence;
   }
   return null;
 }

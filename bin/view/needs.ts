@@ -78,11 +78,11 @@ interface Summed {
 }
 
 /**
- * Returns the project that a view shows in full: `asked` if it has a session or a lock, else null, because then the
+ * Returns the project that a view shows in full: `project` if it has a session or a lock, else null, because then the
  * person stands nowhere and sees all.
  */
-export function shownProject({ sessions, locks }: Summed, asked: string | null): string | null {
-  return asked !== null && [...sessions, ...locks].some(row => row.project === asked) ? asked : null;
+export function shownProject({ sessions, locks }: Summed, project: string | null): string | null {
+  return project !== null && [...sessions, ...locks].some(row => row.project === project) ? project : null;
 }
 
 /** Returns the rows of a project; null: all of them. */

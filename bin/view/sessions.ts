@@ -70,13 +70,13 @@ export function sectionLines(sections: readonly Section[], room: number, screen:
   const isSpaced = wants.reduce((sum, want) => sum + want + 1, 0) <= room;
   const main = sections.findIndex(({ isMain }) => isMain === true);
   const inShort = sections[main]?.items.reduce((sum, { lines, short = lines }) => sum + short.length, 1);
-  for (const [i, given] of share(wants, room, main, inShort).entries()) {
+  for (const [i, count] of share(wants, room, main, inShort).entries()) {
     const section = sections[i];
-    if (section === undefined || given === 0) continue;
+    if (section === undefined || count === 0) continue;
     if (isSpaced) lines.push("");
     lines.push(
       paint(screen, "bold", cut(section.title, screen.width)),
-      ...fitted(section, given - 1, screen),
+      ...fitted(section, count - 1, screen),
     );
   }
   return lines;
@@ -87,23 +87,23 @@ export function sectionLines(sections: readonly Section[], room: number, screen:
  * small wants are met in full, while the others share the rest evenly.
  */
 export function share(wants: readonly number[], room: number, main = -1, first = wants[main] ?? 0): number[] {
-  const given = wants.map(() => 0);
+  const shares = wants.map(() => 0);
   let left = room;
   for (const [i, want] of wants.entries()) {
     if (left < least) break;
-    given[i] = Math.min(want, least);
-    left -= given[i] ?? 0;
+    shares[i] = Math.min(want, least);
+    left -= shares[i] ?? 0;
   }
-  const begun = given[main] ?? 0;
+  const begun = shares[main] ?? 0;
   const extra = begun === 0 ? 0 : Math.max(0, Math.min(left, first - begun));
-  if (extra > 0) given[main] = (given[main] ?? 0) + extra;
+  if (extra > 0) shares[main] = (shares[main] ?? 0) + extra;
   left -= extra;
   for (;;) {
-    const hungry = wants.flatMap((want, i) => ((given[i] ?? 0) > 0 && (given[i] ?? 0) < want ? [i] : []));
-    if (left === 0 || hungry.length === 0) return given;
+    const hungry = wants.flatMap((want, i) => ((shares[i] ?? 0) > 0 && (shares[i] ?? 0) < want ? [i] : []));
+    if (left === 0 || hungry.length === 0) return shares;
     for (const i of hungry) {
       if (left === 0) break;
-      given[i] = (given[i] ?? 0) + 1;
+      shares[i] = (shares[i] ?? 0) + 1;
       left -= 1;
     }
   }

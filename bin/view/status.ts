@@ -111,8 +111,8 @@ const wipedShownMax = 3;
 
 /** `kite status`: the daemon, the sessions, their locks and waiters, the latest refusals. */
 export function statusView(all: StatusData, screen: Screen): string[] {
-  const asked = all.project ?? null;
-  const project = all.isNamed === true ? asked : shownProject(all, asked);
+  const wantedProject = all.project ?? null;
+  const project = all.isNamed === true ? wantedProject : shownProject(all, wantedProject);
   const data = project === null ? all : within(all, project);
   const isPersons = all.isPersons === true;
   const needs = needsLines(all.sessions, project, isPersons, screen);
@@ -235,9 +235,9 @@ function wipedLines(wiped: readonly WipeRow[], screen: Screen): string[] {
 function taskLines(counts: TaskCounts, screen: Screen): string[] {
   const open = (["active", "ready", "blocked", "failed"] as const).filter(name => counts[name] > 0);
   if (open.length === 0) return [];
-  const said = open.map(name => `${counts[name]} ${name}`).join(", ");
-  const full = `${said} (kite task list)`;
-  return ["", title("Tasks", widthOf(`Tasks: ${full}`) > screen.width ? said : full, screen)];
+  const short = open.map(name => `${counts[name]} ${name}`).join(", ");
+  const full = `${short} (kite task list)`;
+  return ["", title("Tasks", widthOf(`Tasks: ${full}`) > screen.width ? short : full, screen)];
 }
 
 /** The status without a daemon, and the scopes in which Kite is off. */
@@ -312,9 +312,9 @@ function summary(data: StatusData, screen: Screen): string {
     waiting > 0 ? `${waiting} waiting` : "",
   ];
   const [first = "", ...rest] = parts.filter(p => p !== "");
-  const said = [first, ...rest].join(", ");
-  const full = projects > 1 ? [`${first} in ${projects} projects`, ...rest].join(", ") : said;
-  return widthOf(`Sessions: ${full}`) > screen.width ? said : full;
+  const short = [first, ...rest].join(", ");
+  const full = projects > 1 ? [`${first} in ${projects} projects`, ...rest].join(", ") : short;
+  return widthOf(`Sessions: ${full}`) > screen.width ? short : full;
 }
 
 function left(count: number, noun: string, screen: Screen, why = ", not fetched"): string[] {

@@ -248,8 +248,8 @@ export function answersOf(world: ProcessContext, viewer: Viewer, commands: Comma
     if (isForeign || project === "" || key === "" || key.includes("\0")) return null;
     const words = ["context", "get", "--json", "--project", project, "--", key];
     const { ok, text } = await runWords(inProject(world, project), commands, words);
-    const said = JSON.parse(text);
-    return ok ? { ok, value: said.value } : { ok, error: said.error };
+    const reply = JSON.parse(text);
+    return ok ? { ok, value: reply.value } : { ok, error: reply.error };
   };
   const timeline = new TimelineSource(world, viewer);
   return new Map<string, (query: URLSearchParams) => Promise<unknown>>([
@@ -270,8 +270,8 @@ interface Explanation {
 
 /** Whether all that is explained is of the project; where nothing tells of one, `file` lies in it. */
 function isOfProject({ explained, now }: Explanation, file: string | null, project: string): boolean {
-  const told = [...explained.map(one => one.project), now.session?.project, now.task?.project];
-  const projects = told.filter(one => one != null);
+  const candidates = [...explained.map(one => one.project), now.session?.project, now.task?.project];
+  const projects = candidates.filter(one => one != null);
   const root = projectRoot(project);
   if (projects.length > 0) return projects.every(one => projectRoot(one) === root);
   return file === null || file.startsWith(`${root}/`) || isResource(file);

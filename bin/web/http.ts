@@ -221,9 +221,9 @@ export class PageServer {
     if (method === "POST" && name === "do") return this.#act(request, response);
     const answer = method === "GET" ? this.#site.answers.get(name) : undefined;
     if (answer === undefined) return nothing(response, 404);
-    const said = await answer(searchParams);
-    if (said === null) return this.#say(response, 400, { error: `this is no question for ${name}` });
-    return this.#say(response, 200, said);
+    const reply = await answer(searchParams);
+    if (reply === null) return this.#say(response, 400, { error: `this is no question for ${name}` });
+    return this.#say(response, 200, reply);
   }
 
   async #trade(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -260,9 +260,9 @@ export class PageServer {
       return this.#say(response, 403, { error: "only a person does this, in a page of their own" });
     const body = await bodyOf(request, response);
     if (body === undefined) return;
-    const said = await act(body);
-    if (said === null) return this.#say(response, 400, { error: "this is no action of the page" });
-    this.#say(response, 200, said);
+    const reply = await act(body);
+    if (reply === null) return this.#say(response, 400, { error: "this is no action of the page" });
+    this.#say(response, 200, reply);
   }
 
   #say(response: ServerResponse, status: number, value: unknown): void {

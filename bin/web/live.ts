@@ -217,7 +217,7 @@ interface Stream {
   readonly reader: Reader;
   readonly topics: readonly Topic[];
   /** What the page was told last of each topic. */
-  readonly told: Map<Topic, Looked>;
+  readonly lastSent: Map<Topic, Looked>;
   isTold: boolean;
 }
 
@@ -259,7 +259,7 @@ export class Live {
 
   /** Tells the reader of these topics until the returned function is called. */
   open(topics: readonly Topic[], reader: Reader): () => void {
-    const stream: Stream = { reader, topics, told: new Map(), isTold: false };
+    const stream: Stream = { reader, topics, lastSent: new Map(), isTold: false };
     this.#streams.add(stream);
     this.#wake();
     if (!this.#isRunning) {
@@ -349,10 +349,10 @@ export class Live {
       if (!stream.isTold || stream.reader.unreadBytes > bounds.unreadBytes) continue;
       for (const topic of stream.topics) {
         const looked = this.#looked.get(topic);
-        const told = stream.told.get(topic);
-        if (looked === undefined || looked === told) continue;
-        stream.told.set(topic, looked);
-        const line = difference(topic, told ?? none, looked, told === undefined);
+        const last = stream.lastSent.get(topic);
+        if (looked === undefined || looked === last) continue;
+        stream.lastSent.set(topic, looked);
+        const line = difference(topic, last ?? none, looked, last === undefined);
         if (line !== null) stream.reader.write(line);
       }
     }

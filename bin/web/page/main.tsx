@@ -89,18 +89,18 @@ function deedsOf(store: Store, dialog: Signal<DialogState>) {
     return store.post<DeedReply>("do", deed).catch((error: Error) => ({ ok: false, text: error.message }));
   };
   const act = async (deed: Deed, done: () => void = () => {}) => {
-    const said = await post(deed);
-    if (said.ok) done();
-    dialog.value = { kind: "said", title: said.ok ? "Done" : "Refused", text: said.text };
+    const reply = await post(deed);
+    if (reply.ok) done();
+    dialog.value = { kind: "said", title: reply.ok ? "Done" : "Refused", text: reply.text };
   };
   const askAndAct = (deed: Deed, question: string, done?: () => void) => {
     dialog.value = { kind: "ask", question, yes: () => void act(deed, done) };
   };
   const write = (of: (text: string) => Deed, question: string, before?: Refusal) => {
     const send = async (text: string) => {
-      const said = await post(of(text));
-      if (said.ok) dialog.value = { kind: "said", title: "Done", text: said.text };
-      else write(of, question, { text, refusal: said.text });
+      const reply = await post(of(text));
+      if (reply.ok) dialog.value = { kind: "said", title: "Done", text: reply.text };
+      else write(of, question, { text, refusal: reply.text });
     };
     const yes = (text: string) => void send(text);
     dialog.value = { kind: "write", question, yes, ...(before === undefined ? {} : { before }) };
@@ -116,10 +116,10 @@ async function explain(
   project: string | null,
 ): Promise<void> {
   const where = within ?? project;
-  const said = await store
+  const reply = await store
     .fetch<DeedReply>("explain", { kind, name, ...(where === null ? {} : { project: where }) })
     .catch((error: Error) => ({ ok: false, text: error.message }));
-  dialog.value = { kind: "said", title: clean(title), text: said.text };
+  dialog.value = { kind: "said", title: clean(title), text: reply.text };
 }
 
 interface Place {

@@ -88,9 +88,9 @@ export class Store {
   async #answer<T>(answer: Response): Promise<T> {
     if (answer.status === 404) this.isOver.value = true;
     if (answer.status === 413) throw new Error("this is longer than the page can send; shorten it");
-    const said = answer.status === 404 ? {} : await answer.json();
-    if (answer.ok) return said;
-    throw new Error(typeof said.error === "string" ? said.error : `the server answered ${answer.status}`);
+    const body = answer.status === 404 ? {} : await answer.json();
+    if (answer.ok) return body;
+    throw new Error(typeof body.error === "string" ? body.error : `the server answered ${answer.status}`);
   }
 
   get #headers() {

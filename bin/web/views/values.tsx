@@ -109,10 +109,10 @@ function Value({ state, page, row, name }: ValueProps) {
     let isGone = false;
     void page
       .fetch<SharedValue>("value", { project, key })
-      .then(said => (said.ok ? valueText(said.value) : clean(said.error)))
+      .then(reply => (reply.ok ? valueText(reply.value) : clean(reply.error)))
       .catch((error: Error) => clean(error.message))
-      .then(said => {
-        if (!isGone) setText(said);
+      .then(words => {
+        if (!isGone) setText(words);
       });
     return () => {
       isGone = true;

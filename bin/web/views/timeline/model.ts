@@ -286,13 +286,13 @@ interface Loaded {
 export function useTimeline(page: Page, state: ViewState, stretch: Stretch, isLive: boolean): Loaded {
   const [loaded, setLoaded] = useState<Loaded>({ timeline: null, trouble: null });
   const known = useRef<Known | null>(null);
-  const asked = useRef({ atMs: 0, events: 0, stretch: "", isRunning: false });
+  const lastRequest = useRef({ atMs: 0, events: 0, stretch: "", isRunning: false });
   const { project, nowMs } = state;
   const events = state.lookedAt("sessions") + state.lookedAt("locks") + state.lookedAt("refusals");
   const { fromMs, untilMs } = stretch;
 
   useEffect(() => {
-    const last = asked.current;
+    const last = lastRequest.current;
     // A tab that nobody sees is brought up to date when it is seen.
     if (last.isRunning || (document.hidden && known.current !== null)) return;
     const now = Date.now();
@@ -302,7 +302,7 @@ export function useTimeline(page: Page, state: ViewState, stretch: Stretch, isLi
     // A range that the server cannot give whole is asked for once.
     if (isThere ? !isDue : name === last.stretch && !isDue) return;
     if (name === last.stretch && now - last.atMs < leastMs) return;
-    asked.current = { atMs: now, events, stretch: name, isRunning: true };
+    lastRequest.current = { atMs: now, events, stretch: name, isRunning: true };
     const question = questionOf(known.current, { project, stretch, isLive, isThere });
     page
       .fetch<TimelineReply>("timeline", question)
@@ -314,7 +314,7 @@ export function useTimeline(page: Page, state: ViewState, stretch: Stretch, isLi
       })
       .catch((error: Error) => setLoaded(before => ({ ...before, trouble: error.message })))
       .finally(() => {
-        asked.current = { ...asked.current, isRunning: false };
+        lastRequest.current = { ...lastRequest.current, isRunning: false };
       });
     // The clock of the page ticks: what was too soon is looked at again.
   }, [page, project, fromMs, untilMs, isLive, events, nowMs, stretch, loaded]);
