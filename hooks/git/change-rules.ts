@@ -13,8 +13,8 @@ import {
   has,
   index,
   type Options,
-  only,
-  onlyOrAll,
+  pathsOf,
+  pathsOrAll,
   type Reach,
   type Rule,
   readArguments,
@@ -40,7 +40,7 @@ function changing(name: string, words: readonly Value[], change: Partial<TreeCha
  * The command puts the files of revisions, or of HEAD, over the working tree. Uncommitted work in known files is lost,
  * in ignored files if a revision has them. Work in unknown files is lost, too, unless git refuses that.
  */
-export function putting(
+export function writesFrom(
   reach: Reach,
   from: readonly Value[],
   { orPath = false, isRefused = false } = {},
@@ -58,11 +58,7 @@ export function overIgnored(reach: Reach, commit: Value, by: TreeChange["by"]): 
 }
 
 /** The command does nothing unless one of these is in the repository's directory. */
-export function whileThere(
-  reach: Reach,
-  during: readonly string[],
-  loses: TreeChange["loses"] = "all",
-): Reach {
+export function ifExists(reach: Reach, during: readonly string[], loses: TreeChange["loses"] = "all"): Reach {
   return { ...reach, changes: { ...changeless, loses, during } };
 }
 
@@ -79,13 +75,13 @@ const checkout: Rule = args => {
   const { words, after } = parsedArgs;
   const [first] = words;
   const force = forceOf(parsedArgs, "-f", "--force");
-  if (after !== null && after.length > 0) return fromTree(tree("checkout", only(after)), first);
+  if (after !== null && after.length > 0) return fromTree(tree("checkout", pathsOf(after)), first);
   if (has(parsedArgs, "--pathspec-from-file"))
     return fromTree(tree("checkout", { paths: null, unclear: true }), first);
   if (has(parsedArgs, "-b", "-B", "--orphan", "-d", "--detach")) return fromHead("checkout", words, force);
   if (first === undefined) return force === null ? null : forced("checkout", [], force);
-  if (isPath(first) || has(parsedArgs, "--ours", "--theirs")) return tree("checkout", only(words));
-  if (words.length > 1) return fromTree(tree("checkout", only(words)), first);
+  if (isPath(first) || has(parsedArgs, "--ours", "--theirs")) return tree("checkout", pathsOf(words));
+  if (words.length > 1) return fromTree(tree("checkout", pathsOf(words)), first);
   const orPath = after === null && !has(parsedArgs, "-t", "--track");
   if (force !== null) return forced("checkout", words, force, orPath);
   return isHead(first) ? null : changing("checkout", words, { revisions: [revision(first)], orPath });
@@ -93,7 +89,7 @@ const checkout: Rule = args => {
 
 /** Files taken from a revision, or without one from the index, which has only files that git knows. */
 function fromTree(reach: Reach, revision: Value | undefined): Reach {
-  return revision === undefined ? reach : putting(reach, [revision]);
+  return revision === undefined ? reach : writesFrom(reach, [revision]);
 }
 
 /**
@@ -109,7 +105,7 @@ function forceOf(parsedArgs: Arguments, ...names: readonly string[]): Force {
 
 /** Goes to a branch or a commit over uncommitted work. */
 function forced(name: string, words: readonly Value[], force: Force, orPath = false): Reach {
-  return putting(tree(name), words.slice(0, 1), { orPath, isRefused: force === "merges" });
+  return writesFrom(tree(name), words.slice(0, 1), { orPath, isRefused: force === "merges" });
 }
 
 const switchTo: Rule = args => {
@@ -162,10 +158,10 @@ const reset: Rule = args => {
     const paths = after ?? (words.length > 1 || isFile ? words : []);
     return index(
       "reset",
-      has(parsedArgs, "--pathspec-from-file") ? { paths: null, unclear: true } : onlyOrAll(paths),
+      has(parsedArgs, "--pathspec-from-file") ? { paths: null, unclear: true } : pathsOrAll(paths),
     );
   }
-  if (mode === "--hard") return putting(tree("reset --hard"), words.slice(0, 1));
+  if (mode === "--hard") return writesFrom(tree("reset --hard"), words.slice(0, 1));
   const loses = mode === "--merge" ? "staged" : "nothing";
   const revisions = words.length === 0 ? ["HEAD"] : words.slice(0, 1).map(revision);
   return changing(`reset ${mode}`, words, { revisions, loses });
@@ -190,7 +186,7 @@ const merge: Rule = args => {
   });
   if (has(parsedArgs, "--quit")) return null;
   if (has(parsedArgs, "--continue")) return index("merge --continue", all, true);
-  if (has(parsedArgs, "--abort")) return whileThere(tree("merge"), ["MERGE_HEAD"], "staged");
+  if (has(parsedArgs, "--abort")) return ifExists(tree("merge"), ["MERGE_HEAD"], "staged");
   const { words } = parsedArgs;
   const revisions = words.length === 0 ? [upstream] : words.map(revision);
   return changing("merge", words, {
@@ -208,8 +204,7 @@ const rebase: Rule = args => {
   });
   if (has(parsedArgs, "--quit", "--edit-todo", "--show-current-patch")) return null;
   if (has(parsedArgs, "--continue")) return index("rebase --continue", all, true);
-  if (has(parsedArgs, "--abort", "--skip"))
-    return whileThere(tree("rebase"), ["rebase-merge", "rebase-apply"]);
+  if (has(parsedArgs, "--abort", "--skip")) return ifExists(tree("rebase"), ["rebase-merge", "rebase-apply"]);
   // The commands that it runs between the commits may do anything.
   if (has(parsedArgs, "-x", "--exec")) return tree("rebase");
   const { words } = parsedArgs;
@@ -252,7 +247,7 @@ function picking(name: string, head: string): Rule {
     const parsedArgs = readArguments(args, options);
     if (has(parsedArgs, "--quit")) return null;
     if (has(parsedArgs, "--continue")) return index(`${name} --continue`, all, true);
-    if (has(parsedArgs, "--abort", "--skip")) return whileThere(tree(name), [head, "sequencer"], "staged");
+    if (has(parsedArgs, "--abort", "--skip")) return ifExists(tree(name), [head, "sequencer"], "staged");
     const { words } = parsedArgs;
     const parent = parsedArgs.options.findLast(
       ({ name: option }) => matches(option, "--mainline") || option === "-m",
@@ -267,7 +262,7 @@ const am: Rule = args => {
   const parsedArgs = readArguments(args, { short: "pC", attached: "S" });
   if (has(parsedArgs, "--quit", "--show-current-patch")) return null;
   if (has(parsedArgs, "--continue", "--resolved", "-r")) return index("am --continue", all, true);
-  if (has(parsedArgs, "--abort", "--skip")) return whileThere(tree("am"), ["rebase-apply"]);
+  if (has(parsedArgs, "--abort", "--skip")) return ifExists(tree("am"), ["rebase-apply"]);
   return changing("am", parsedArgs.words, {});
 };
 

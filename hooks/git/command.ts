@@ -12,16 +12,16 @@ import {
   has,
   index,
   type Options,
-  only,
-  onlyOrAll,
   operands,
   type Patch,
   patchBy,
+  pathsOf,
+  pathsOrAll,
   type Reach,
   type Rule,
   readArguments,
+  reverses,
   takeAll,
-  takesBack,
 } from "./options.ts";
 import { treeRules } from "./tree-rules.ts";
 
@@ -47,14 +47,14 @@ const add: Rule = args => {
   );
   // With -N it adds new files to the index without their content.
   if (isPicking)
-    return { ...index("add", onlyOrAll(paths)), untracked: has(parsedArgs, "-N", "--intent-to-add") };
+    return { ...index("add", pathsOrAll(paths)), untracked: has(parsedArgs, "-N", "--intent-to-add") };
   const ignored = has(parsedArgs, "-f", "--force") ? ({ ignored: true } as const) : {};
   const whole = has(parsedArgs, "-A", "--all", "--no-ignore-removal") ? "add -A" : null;
   const name = whole ?? (has(parsedArgs, "-u", "--update") ? "add -u" : "add");
   const isKnownOnly = name === "add -u" || has(parsedArgs, "--renormalize");
   if (has(parsedArgs, "--pathspec-from-file"))
     return { ...takeAll(name, unclear, false, !isKnownOnly), ...ignored };
-  if (paths.length > 0) return { ...takeAll(name, only(paths), false, !isKnownOnly), ...ignored };
+  if (paths.length > 0) return { ...takeAll(name, pathsOf(paths), false, !isKnownOnly), ...ignored };
   if (name === "add" && !isKnownOnly) return null;
   return { ...takeAll(name, all, false, !isKnownOnly), ...ignored };
 };
@@ -86,11 +86,11 @@ const commit: Rule = args => {
   const includes = has(parsedArgs, "-i", "--include");
   if (has(parsedArgs, "-a", "--all")) return takeAll("commit -a", all, true);
   if (has(parsedArgs, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
-  if (has(parsedArgs, "-p", "--patch", "--interactive")) return index("commit", onlyOrAll(paths), true);
+  if (has(parsedArgs, "-p", "--patch", "--interactive")) return index("commit", pathsOrAll(paths), true);
   // With --include it also commits whatever else is staged.
   if (paths.length > 0 && includes)
-    return { ...takeAll("commit -i", only(paths), true), also: index("commit", all, true) };
-  if (paths.length > 0) return takeAll("commit", only(paths));
+    return { ...takeAll("commit -i", pathsOf(paths), true), also: index("commit", all, true) };
+  if (paths.length > 0) return takeAll("commit", pathsOf(paths));
   return index("commit", all, !has(parsedArgs, "-o", "--only"));
 };
 
@@ -100,7 +100,7 @@ const updateIndex: Rule = args => {
   const isLooking = paths.length === 0 && has(parsedArgs, "--refresh", "--really-refresh");
   if (args.length === 0 || isLooking) return null;
   const isRemoving = has(parsedArgs, "--force-remove");
-  const reach = index(isRemoving ? "update-index --force-remove" : "update-index", onlyOrAll(paths));
+  const reach = index(isRemoving ? "update-index --force-remove" : "update-index", pathsOrAll(paths));
   return { ...reach, untracked: has(parsedArgs, "--add") };
 };
 
@@ -247,7 +247,7 @@ export function settingOf({
 /** The patch of a call that removes uncommitted work; null if it writes none. */
 export function reversedBy({ name, args }: GitCall): Patch | null {
   const patch = patchBy(name.text, args);
-  return patch !== null && takesBack(patch, false) ? patch : null;
+  return patch !== null && reverses(patch, false) ? patch : null;
 }
 
 /** The call of git whose whole output a text is; null: it is something else. */

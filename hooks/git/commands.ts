@@ -97,7 +97,7 @@ function look(found: Found, line: string, dir: string | null, args: readonly str
   found.unread ??= unread;
   const run = (invocation: Invocation): void => {
     const values = gitWords(invocation.values);
-    if (values !== null) take(found, { ...invocation, values, stays: staysOf(found, invocation) });
+    if (values !== null) take(found, { ...invocation, values, stays: directoryIfCdFails(found, invocation) });
     else for (const one of overwrites(invocation)) addTo(found, one);
     const makesNone = /^(?:cd|chdir|pushd|popd|test|\[|\[\[|echo|printf|set|exit|true|false|:)$/;
     if (makesNone.test(programOf(invocation.values) ?? "")) return;
@@ -123,8 +123,11 @@ function addTo(found: Found, one: Guarded): void {
   else found.unread ??= "it overwrites too many files";
 }
 
-/** The shell's directory if the folder does not exist, unless an earlier program of the line may have made the folder. */
-function staysOf({ words }: Found, { values: [program], dir, stays = null }: Invocation): string | null {
+/** Where the command runs if `cd` fails. Null if an earlier command of the line may have created the folder. */
+function directoryIfCdFails(
+  { words }: Found,
+  { values: [program], dir, stays = null }: Invocation,
+): string | null {
   if (dir === null || stays === null || program === undefined) return null;
   const name = dir.slice(dir.lastIndexOf("/") + 1);
   return words.some(word => word.includes(name) || word.includes(hole)) ? null : stays;

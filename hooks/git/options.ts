@@ -149,16 +149,16 @@ export type Paths = Pick<Reach, "paths" | "unclear">;
 
 export const all: Paths = { paths: null };
 
-/** Pathspecs as given. An unknown one, or one that excludes paths, may stand for any path. */
-export function only(values: readonly Value[]): Paths {
+/** Returns the pathspecs as given. An unknown one, or one that excludes paths, may stand for any path. */
+export function pathsOf(values: readonly Value[]): Paths {
   if (values.some(({ known, isDefault }) => !known || isDefault)) return { paths: null, unclear: true };
   const paths = values.map(({ text }) => text);
   return paths.some(path => path.startsWith(":") || path === "") ? all : { paths };
 }
 
-/** The same; everything if none is given. */
-export function onlyOrAll(values: readonly Value[]): Paths {
-  return values.length === 0 ? all : only(values);
+/** As `pathsOf`; without a pathspec the command reaches everything. */
+export function pathsOrAll(values: readonly Value[]): Paths {
+  return values.length === 0 ? all : pathsOf(values);
 }
 
 /** Every word that is not an option, before and after `--`. */
@@ -174,13 +174,13 @@ export function patchBy(name: string, args: readonly Value[]): Patch | null {
   if (!isDiff && name !== "show") return null;
   const parsedArgs = readArguments(args, { short: "SGOlUn", attached: "BMC" });
   const isReversed = has(parsedArgs, "-R");
-  const paths = onlyOrAll(parsedArgs.after ?? []);
+  const paths = pathsOrAll(parsedArgs.after ?? []);
   if (!isDiff) return { ...paths, ...between("commits", shown(parsedArgs)), isReversed };
   if (has(parsedArgs, "--no-index")) return null;
   // A word with the ending of a file name is not a branch.
   const isNamed =
     parsedArgs.after === null && parsedArgs.words.some(({ text }) => /^(?!.*\.\.).*\.[a-z]\w*$/i.test(text));
-  if (isNamed) return { ...onlyOrAll(parsedArgs.words), isReversed };
+  if (isNamed) return { ...pathsOrAll(parsedArgs.words), isReversed };
   return { ...paths, ...betweenEnds(parsedArgs), isReversed };
 }
 
@@ -188,7 +188,7 @@ export function patchBy(name: string, args: readonly Value[]): Patch | null {
  * Whether applying the patch takes something back that may be uncommitted: applied backwards any may, or what it shows
  * is reversed already. Forwards a patch between commits is an edit.
  */
-export function takesBack({ isReversed, changes }: Patch, isBack: boolean): boolean {
+export function reverses({ isReversed, changes }: Patch, isBack: boolean): boolean {
   return isReversed !== isBack && (isBack || changes === undefined);
 }
 
@@ -220,7 +220,7 @@ function between(by: "commits" | "target", revisions: readonly string[] | null):
 }
 
 /** Files that lose lines, without the first `strip` folders of their names; null: any file may. */
-export function losingFiles(text: string, strip: number): readonly string[] | null {
+export function filesLost(text: string, strip: number): readonly string[] | null {
   const found = new Set<string>();
   let file: string | null = null;
   for (const line of text.split("\n")) {

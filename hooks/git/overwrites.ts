@@ -11,12 +11,12 @@ import {
   all,
   has,
   type Options,
-  only,
-  onlyOrAll,
   type Patch,
   type Paths,
+  pathsOf,
+  pathsOrAll,
   readArguments,
-  takesBack,
+  reverses,
 } from "./options.ts";
 
 /** Files that a program overwrites; `paths` are relative to `where`. */
@@ -134,11 +134,11 @@ const tar: Rule = ({ values, input, ...from }) => {
     return [
       {
         name: "tar -x",
-        ...(prefix === null || members.length > 0 ? onlyOrAll(members) : only([prefix])),
+        ...(prefix === null || members.length > 0 ? pathsOrAll(members) : pathsOf([prefix])),
         where,
       },
     ];
-  const paths = onlyOrAll(members.length > 0 ? members : packed);
+  const paths = pathsOrAll(members.length > 0 ? members : packed);
   const isHere = where.dir !== null && where.dir === call.place.dir && !where.isBelow;
   const isWhole = tree?.known === true && !tree.text.includes(":");
   return [{ name: "tar -x", ...paths, ...(isHere && isWhole ? filesOf(tree.text) : {}), where }];
@@ -186,7 +186,7 @@ const patch: Rule = ({ values, input, ...from }) => {
   const isRead = text === null || text.whole === "-";
   const place = { dir: where.isBelow ? null : where.dir, gitDir: null, workTree: null };
   const shown = isRead ? patchIn(input, place) : null;
-  if (shown === null ? !isBack : !takesBack(shown, isBack)) return [];
+  if (shown === null ? !isBack : !reverses(shown, isBack)) return [];
   const name = isBack ? "patch -R" : "patch";
   if (file !== undefined) return file.known ? [{ name, ...named(file.text, where) }] : [];
   const { isReversed: _, ...rest } = shown ?? { ...all, isReversed: false };

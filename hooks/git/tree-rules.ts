@@ -2,48 +2,48 @@
 
 import type { StashUse } from "../../protocol/guard.ts";
 import { asValue, hole, type Value } from "../shell/variables.ts";
-import { changeRules, overIgnored, putting, whileThere } from "./change-rules.ts";
+import { changeRules, ifExists, overIgnored, writesFrom } from "./change-rules.ts";
 import {
   type Arguments,
   all,
+  filesLost,
   has,
   index,
-  losingFiles,
   type Options,
-  only,
-  onlyOrAll,
   operands,
   type Patch,
+  pathsOf,
+  pathsOrAll,
   type Reach,
   type Rule,
   readArguments,
-  takesBack,
+  reverses,
   tree,
 } from "./options.ts";
 
-// Git commands that only tell something, but may write that over a file.
+// Git commands that only print, but may write their output over a file.
 
 /** The command writes into the file that its option names. */
-function writing(name: string, short: string, ...options: readonly string[]): Rule {
+function writesOutput(name: string, short: string, ...options: readonly string[]): Rule {
   return args => {
     const parsedArgs = readArguments(args, { short, long: options });
     const isFile = (option: string) =>
       has({ ...parsedArgs, options: [{ name: option, value: null }] }, ...options);
-    return over(name, parsedArgs.options.findLast(option => isFile(option.name))?.value ?? null);
+    return overFile(name, parsedArgs.options.findLast(option => isFile(option.name))?.value ?? null);
   };
 }
 
 /** A file that only the shell knows is hardly another one's. */
-function over(name: string, file: Value | null): Reach | null {
-  return file?.known ? { ...tree(name, only([file]), true), needsIndex: false } : null;
+function overFile(name: string, file: Value | null): Reach | null {
+  return file?.known ? { ...tree(name, pathsOf([file]), true), needsIndex: false } : null;
 }
 
 const bundle: Rule = args => {
   const [sub, file = null] = operands(readArguments(args, { long: ["--version"] }));
-  return sub?.text === "create" ? over("bundle create", file) : null;
+  return sub?.text === "create" ? overFile("bundle create", file) : null;
 };
 
-const showing = [
+const showCommands = [
   "diff",
   "diff-files",
   "diff-index",
@@ -55,8 +55,8 @@ const showing = [
 ];
 
 const outputRules: ReadonlyMap<string, Rule> = new Map([
-  ...showing.map(name => [name, writing(`${name} --output`, "", "--output")] as const),
-  ["archive", writing("archive --output", "o", "-o", "--output")],
+  ...showCommands.map(name => [name, writesOutput(`${name} --output`, "", "--output")] as const),
+  ["archive", writesOutput("archive --output", "o", "-o", "--output")],
   ["bundle", bundle],
 ]);
 
@@ -72,17 +72,20 @@ const stash: Rule = args => {
   const sub = isPush ? "push" : first.text;
   switch (sub) {
     case "push":
-      return pushed(isPush ? args : args.slice(1));
+      return stashPush(isPush ? args : args.slice(1));
     case "save":
-      return putting({ ...tree("stash save", all, isUntracked(args)), ...ignoredToo(args), ...made }, []);
+      return writesFrom(
+        { ...tree("stash save", all, isUntracked(args)), ...ignoredToo(args), ...makesEntry },
+        [],
+      );
     case "store":
-      return entries("stash store", made.stash);
+      return entries("stash store", makesEntry.stash);
     case "pop":
     case "apply":
     case "branch":
-      return broughtBack(sub, args.slice(1));
+      return stashApply(sub, args.slice(1));
     case "drop":
-      return entries("stash drop", { does: "take", entry: entryOf(named(args.slice(1))) });
+      return entries("stash drop", { does: "take", entry: entryOf(entryWord(args.slice(1))) });
     case "clear":
       return entries("stash clear", { does: "take_all" });
     default:
@@ -90,20 +93,20 @@ const stash: Rule = args => {
   }
 };
 
-const stashed: Options = { short: "m", long: ["--message", "--pathspec-from-file"] };
+const stashOptions: Options = { short: "m", long: ["--message", "--pathspec-from-file"] };
 
-function pushed(args: readonly Value[]): Reach {
-  const parsedArgs = readArguments(args, stashed);
+function stashPush(args: readonly Value[]): Reach {
+  const parsedArgs = readArguments(args, stashOptions);
   const isUnclear = has(parsedArgs, "--pathspec-from-file");
-  const paths = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(operands(parsedArgs));
+  const paths = isUnclear ? ({ paths: null, unclear: true } as const) : pathsOrAll(operands(parsedArgs));
   const isPart = has(parsedArgs, "-p", "--patch", "-S", "--staged") ? ({ isPart: true } as const) : {};
-  const stash = { ...made.stash, ...isPart };
-  return putting({ ...tree("stash push", paths, isUntracked(args)), ...ignoredToo(args), stash }, []);
+  const stash = { ...makesEntry.stash, ...isPart };
+  return writesFrom({ ...tree("stash push", paths, isUntracked(args)), ...ignoredToo(args), stash }, []);
 }
 
 /** The entry's files overwrite ignored ones. `branch` begins with a branch's name, and goes to the entry's commit. */
-function broughtBack(sub: "pop" | "apply" | "branch", args: readonly Value[]): Reach {
-  const which = named(args, sub === "branch" ? 1 : 0);
+function stashApply(sub: "pop" | "apply" | "branch", args: readonly Value[]): Reach {
+  const which = entryWord(args, sub === "branch" ? 1 : 0);
   const entry = entryOf(which);
   const commit = typeof entry === "number" ? asValue(`stash@{${entry}}`) : which;
   const reach = overIgnored(tree(`stash ${sub}`), commit, sub === "branch" ? "target" : "commits");
@@ -111,7 +114,7 @@ function broughtBack(sub: "pop" | "apply" | "branch", args: readonly Value[]): R
 }
 
 /** The word that names the entry; without one it is the latest. */
-function named(args: readonly Value[], at = 0): Value {
+function entryWord(args: readonly Value[], at = 0): Value {
   const words = operands(readArguments(args, {}));
   // A word that only the shell knows may be any number of words.
   return words.slice(0, at + 1).find(({ known }) => !known) ?? words[at] ?? asValue("0");
@@ -131,14 +134,14 @@ function entries(name: string, use: StashUse): Reach {
   return { name: `git ${name}`, reach: "stash", commits: false, ...all, untracked: false, stash: use };
 }
 
-const made = { stash: { does: "make" } } as const;
+const makesEntry = { stash: { does: "make" } } as const;
 
 function ignoredToo(args: readonly Value[]): { readonly ignored?: true } {
-  return has(readArguments(args, stashed), "-a", "--all") ? { ignored: true } : {};
+  return has(readArguments(args, stashOptions), "-a", "--all") ? { ignored: true } : {};
 }
 
 function isUntracked(args: readonly Value[]): boolean {
-  return has(readArguments(args, stashed), "-u", "--include-untracked", "-a", "--all");
+  return has(readArguments(args, stashOptions), "-u", "--include-untracked", "-a", "--all");
 }
 
 const isStash = ({ text }: Value) => /^(?:refs\/)?stash$/.test(text);
@@ -146,22 +149,22 @@ const isStash = ({ text }: Value) => /^(?:refs\/)?stash$/.test(text);
 /** Deletes the list with its ref, or puts an entry on top of it. */
 const updateRef: Rule = (args, { input }) => {
   const parsedArgs = readArguments(args, { short: "m" });
-  if (has(parsedArgs, "--stdin")) return updated(input);
+  if (has(parsedArgs, "--stdin")) return refUpdates(input);
   const [ref, value] = operands(parsedArgs);
   if (ref === undefined || ref.text !== "refs/stash") return null;
   if (has(parsedArgs, "-d")) return entries("update-ref -d", { does: "take_all" });
   const isNone = value !== undefined && /^0*$/.test(value.text);
-  return isNone ? entries("update-ref", { does: "take_all" }) : entries("update-ref", made.stash);
+  return isNone ? entries("update-ref", { does: "take_all" }) : entries("update-ref", makesEntry.stash);
 };
 
 /** Its instructions, one a line, or each ended by a NUL. */
-function updated(input: string | null): Reach | null {
+function refUpdates(input: string | null): Reach | null {
   if (input === null || input.includes(hole)) return null;
   const lines = input.split(/[\n\0]/);
   if (lines.some(line => /^(?:delete refs\/stash\b|update refs\/stash 0+\b)/.test(line)))
     return entries("update-ref --stdin", { does: "take_all" });
   return lines.some(line => /^(?:update|create) refs\/stash\b/.test(line))
-    ? entries("update-ref --stdin", made.stash)
+    ? entries("update-ref --stdin", makesEntry.stash)
     : null;
 }
 
@@ -192,13 +195,13 @@ const restore: Rule = args => {
   const paths = operands(parsedArgs);
   const isUnclear = has(parsedArgs, "--pathspec-from-file");
   if (paths.length === 0 && !isUnclear && !has(parsedArgs, "-p", "--patch")) return null;
-  const reached = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(paths);
+  const reached = isUnclear ? ({ paths: null, unclear: true } as const) : pathsOrAll(paths);
   const isStaged = has(parsedArgs, "-S", "--staged") && !has(parsedArgs, "-W", "--worktree");
   if (isStaged) return index("restore --staged", reached);
   const source = parsedArgs.options.findLast(({ name }) => isSource(name))?.value ?? null;
   // Without a source it takes the files from the index, except those that it writes there, too.
   if (source === null && !has(parsedArgs, "-S", "--staged")) return tree("restore", reached);
-  return putting(tree("restore", reached), source === null ? [] : [source]);
+  return writesFrom(tree("restore", reached), source === null ? [] : [source]);
 };
 
 function isSource(name: string): boolean {
@@ -214,7 +217,7 @@ const clean: Rule = args => {
   const further = forces > 1 ? ({ further: { into: "all", isWhole: true } } as const) : {};
   // With -X it keeps new files.
   return {
-    ...tree("clean", onlyOrAll(operands(parsedArgs)), !has(parsedArgs, "-X")),
+    ...tree("clean", pathsOrAll(operands(parsedArgs)), !has(parsedArgs, "-X")),
     ...ignored,
     ...further,
   };
@@ -228,7 +231,7 @@ const remove: Rule = args => {
   const paths = operands(parsedArgs);
   const isUnclear = has(parsedArgs, "--pathspec-from-file");
   if (has(parsedArgs, "-n", "--dry-run") || (paths.length === 0 && !isUnclear)) return null;
-  const reached = isUnclear ? ({ paths: null, unclear: true } as const) : only(paths);
+  const reached = isUnclear ? ({ paths: null, unclear: true } as const) : pathsOf(paths);
   if (has(parsedArgs, "--cached")) return index("rm --cached", reached);
   return { ...tree("rm", reached), ...(has(parsedArgs, "-f", "--force") ? wholeSubmodules : {}) };
 };
@@ -238,7 +241,7 @@ const move: Rule = args => {
   const paths = operands(parsedArgs);
   const target = paths.at(-1);
   if (has(parsedArgs, "-n", "--dry-run") || paths.length < 2 || target === undefined) return null;
-  const reach = tree("mv", only(paths));
+  const reach = tree("mv", pathsOf(paths));
   if (!has(parsedArgs, "-f", "--force")) return reach;
   if (paths.some(({ known }) => !known)) return { ...reach, untracked: true, ignored: true };
   // It overwrites the target, or moves into the target if that is a folder.
@@ -259,30 +262,30 @@ const apply: Rule = (args, { input, reversed, patch }) => {
   const isBack = has(parsedArgs, "-R", "--reverse");
   const shown = isRead && !has(parsedArgs, "-p", "--directory") ? patch : null;
   // It may put in what the patch shows, or take that back.
-  if (shown !== null && takesBack(shown, isBack) && !has(parsedArgs, "--cached"))
-    return takingBack(isBack ? "apply -R" : "apply", shown);
+  if (shown !== null && reverses(shown, isBack) && !has(parsedArgs, "--cached"))
+    return reversal(isBack ? "apply -R" : "apply", shown);
   if (isBack && shown === null && !has(parsedArgs, "--cached")) return tree("apply -R");
   const forwards =
     has(parsedArgs, "--cached") || shown !== null
       ? null
-      : losing(parsedArgs, isRead ? input : null, reversed);
+      : patchLoss(parsedArgs, isRead ? input : null, reversed);
   if (forwards !== null) return forwards;
   return has(parsedArgs, "--cached", "--index", "-3", "--3way") ? index("apply --index") : null;
 };
 
-function takingBack(name: string, { isReversed, changes, ...paths }: Patch): Reach {
+function reversal(name: string, { isReversed, changes, ...paths }: Patch): Reach {
   const reach = tree(name, paths, isReversed);
   return changes === undefined ? reach : { ...reach, changes };
 }
 
 /** What a patch that the line wrote or shows removes from files. */
-function losing(parsedArgs: Arguments, input: string | null, reversed: Patch | null): Reach | null {
-  if (reversed !== null) return takingBack("apply", reversed);
+function patchLoss(parsedArgs: Arguments, input: string | null, reversed: Patch | null): Reach | null {
+  if (reversed !== null) return reversal("apply", reversed);
   if (input === null || input.includes(hole)) return null;
   const strip = Number(parsedArgs.options.findLast(({ name }) => name === "-p")?.value?.text ?? 1);
   const directory = parsedArgs.options.findLast(({ name }) => name === "--directory")?.value;
   if (directory?.known === false) return tree("apply", { paths: null, unclear: true }, true);
-  const files = losingFiles(input, strip);
+  const files = filesLost(input, strip);
   const folder = directory === undefined || directory === null ? "" : `${directory.text}/`;
   const paths = files === null ? all : { paths: files.map(file => folder + file) };
   return files?.length === 0 ? null : { ...tree("apply", paths, true), fromTop: true };
@@ -292,14 +295,14 @@ const checkoutIndex: Rule = args => {
   const parsedArgs = readArguments(args, { long: ["--prefix", "--stage"] });
   if (!has(parsedArgs, "-f", "--force") || has(parsedArgs, "--temp")) return null;
   const prefix = parsedArgs.options.findLast(({ name }) => name === "--prefix")?.value ?? null;
-  if (prefix !== null) return tree("checkout-index -f", prefixed(prefix), true);
+  if (prefix !== null) return tree("checkout-index -f", pathsBelow(prefix), true);
   if (has(parsedArgs, "-a", "--all", "--stdin")) return tree("checkout-index -f");
   const paths = operands(parsedArgs);
-  return paths.length === 0 ? null : tree("checkout-index -f", only(paths));
+  return paths.length === 0 ? null : tree("checkout-index -f", pathsOf(paths));
 };
 
 /** The prefix precedes every name as it is: files in its folder may be overwritten. */
-function prefixed({ text, known }: Value): Pick<Reach, "paths" | "unclear"> {
+function pathsBelow({ text, known }: Value): Pick<Reach, "paths" | "unclear"> {
   if (!known) return { paths: null, unclear: true };
   const folder = text.slice(0, text.lastIndexOf("/") + 1);
   return /^(?:$|\.[./]*$)/.test(folder) ? all : { paths: [folder] };
@@ -309,7 +312,7 @@ const readTree: Rule = args => {
   const parsedArgs = readArguments(args, { long: ["--prefix", "--index-output", "--exclude-per-directory"] });
   if (has(parsedArgs, "-n", "--dry-run", "--index-output")) return null;
   if (!has(parsedArgs, "-u") || !has(parsedArgs, "-m", "--reset")) return index("read-tree");
-  return putting(tree("read-tree -u"), parsedArgs.words, { isRefused: !has(parsedArgs, "--reset") });
+  return writesFrom(tree("read-tree -u"), parsedArgs.words, { isRefused: !has(parsedArgs, "--reset") });
 };
 
 const bisect: Rule = ([sub, ...args]) => {
@@ -318,7 +321,7 @@ const bisect: Rule = ([sub, ...args]) => {
   if (/^(?:log|view|visualize|terms|help)$/.test(sub.text)) return null;
   const long = ["--term-new", "--term-bad", "--term-old", "--term-good"];
   const parsedArgs = readArguments(args, { long });
-  if (sub.text === "reset") return whileThere(tree("bisect"), ["BISECT_START"]);
+  if (sub.text === "reset") return ifExists(tree("bisect"), ["BISECT_START"]);
   // It begins when it knows a bad and a good commit.
   if (sub.text === "start" && (parsedArgs.words.length < 2 || has(parsedArgs, "--no-checkout"))) return null;
   return tree("bisect");
@@ -336,7 +339,7 @@ const submodule: Rule = args => {
   const isWhole = sub.text === "deinit" ? ({ isWhole: true } as const) : {};
   const reach = tree(
     `submodule ${sub.text}`,
-    onlyOrAll([...words, ...(parsedArgs.after ?? [])]),
+    pathsOrAll([...words, ...(parsedArgs.after ?? [])]),
     sub.text === "deinit",
   );
   return { ...reach, further: { into: "submodules", ...isWhole, isOnly: true } };
