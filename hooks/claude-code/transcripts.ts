@@ -73,7 +73,7 @@ interface MessageTokens {
 export function tokensIn(line: string): MessageTokens | null {
   // Most lines are long and have none.
   if (!line.includes('"usage"')) return null;
-  const value = parsedUsage(line);
+  const value = jsonOrNull(line);
   if (within(value, "type") !== "assistant") return null;
   const answer = within(value, "message");
   const [usage, message] = [within(answer, "usage"), within(answer, "id")];
@@ -92,7 +92,7 @@ export function tokensIn(line: string): MessageTokens | null {
 }
 
 /** Null for a line that is cut or half-written, or not the client's. */
-function parsedUsage(text: string): unknown {
+function jsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -259,7 +259,7 @@ export function messagesIn(lines: readonly string[], max: number): LastMessage[]
 }
 
 function saidIn(line: string): LastMessage | null {
-  const value = parsedMessages(line);
+  const value = jsonOrNull(line);
   const type = within(value, "type");
   if ((type !== "user" && type !== "assistant") || within(value, "isMeta") === true) return null;
   const text = textOf(within(within(value, "message"), "content"));
@@ -280,12 +280,4 @@ function textOf(content: unknown): string {
   );
   const words = texts.join("\n").trim();
   return words === "" && tools.length > 0 ? `uses ${tools.join(", ")}` : words;
-}
-
-function parsedMessages(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null; // The end of the file may have the second half of a line.
-  }
 }

@@ -45,7 +45,7 @@ const written = "^(?:Edit|Write|Bash)$";
  * Under these names the client writes its events in the form of Claude Code's. The start of a subagent is left out: it
  * names neither itself nor, in a nested one, its session.
  */
-export const eventTable = tableOf(
+export const copilotEvents = tableOf(
   { event: "SessionStart", ...times.start },
   { event: "UserPromptSubmit", ...times.turn },
   { event: "PreToolUse", matcher: "^(?:Edit|Write|Bash|kite-.*)$", ...times.shortWrite },
@@ -56,7 +56,7 @@ export const eventTable = tableOf(
   { event: "SessionEnd", ...times.turn },
 );
 
-export type EventName = (typeof eventTable)[number]["event"];
+export type CopilotEvent = (typeof copilotEvents)[number]["event"];
 
 /**
  * What is known of Codex. A server in the background runs the sessions of all its windows and outlives them, so a session
@@ -101,7 +101,7 @@ export const codexSpawn: TerminalClient = {
  * One entry an event: the client has a person trust each by its place, its command and its times. It waits for all of them;
  * a deny before a tool holds in every mode.
  */
-export const eventTableCodex = tableOf(
+export const codexEvents = tableOf(
   { event: "SessionStart", ...times.start },
   { event: "UserPromptSubmit", ...times.turn },
   { event: "PreToolUse", matcher: "^(?:apply_patch|Bash|mcp__kite__.*)$", ...times.write },
@@ -114,7 +114,7 @@ export const eventTableCodex = tableOf(
   { event: "SessionEnd", ...times.turn },
 );
 
-export type EventNameCodex = (typeof eventTableCodex)[number]["event"];
+export type CodexEvent = (typeof codexEvents)[number]["event"];
 
 /**
  * What is known of Gemini CLI. Esc does not end a held hook, and the next prompt waits for it: waits are short. A hook whose
@@ -152,7 +152,7 @@ export const geminiSpawn: TerminalClient = {
 // Every event of the client that Kite asks for; the installed entries follow from it. `rows.ts` says what each asks of the daemon.
 
 /** Left out: `PreCompress`, which comes before each request to the model, and what comes with each piece of its answer. */
-export const eventTableGemini = tableOf(
+export const geminiEvents = tableOf(
   { event: "SessionStart", ...times.start },
   { event: "BeforeAgent", ...times.turn },
   {
@@ -170,7 +170,7 @@ export const eventTableGemini = tableOf(
   { event: "SessionEnd", ...times.turn },
 );
 
-export type EventNameGemini = (typeof eventTableGemini)[number]["event"];
+export type GeminiEvent = (typeof geminiEvents)[number]["event"];
 
 /**
  * What is known of OpenCode. A plugin in the client's process sends the events. One process may run many sessions; a subagent
@@ -213,7 +213,7 @@ export const events = [
   "SessionEnd",
 ] as const;
 
-export type EventNameOpencode = (typeof events)[number];
+export type OpencodeEvent = (typeof events)[number];
 
 /** What the plugin is told of an event: the form in which this client's answers are written. */
 export interface Words {

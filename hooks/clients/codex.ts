@@ -16,7 +16,7 @@ import {
 import { patchEnd, prePatch, preShell, shellEnd } from "../plans/tool-events.ts";
 import { promptOf, sessionEnd, sessionStart, subagentStart, turnEnds } from "../plans/turn-events.ts";
 import type { HookPlan } from "../seam/plan.ts";
-import { codexClient, type EventNameCodex as EventName } from "./clients.ts";
+import { type CodexEvent, codexClient } from "./clients.ts";
 
 // What each event of the client asks of the daemon.
 
@@ -64,7 +64,7 @@ const userPromptSubmit: Row = (event, actor, context) =>
 /** A person ended the turn; a command that it ran may go on in the background. */
 const interrupt: Row = (_event, actor) => ({ actions: turnOver(actor) });
 
-const rows: Readonly<Record<EventName, Row>> = {
+const rows: Readonly<Record<CodexEvent, Row>> = {
   SessionStart: sessionStart,
   UserPromptSubmit: userPromptSubmit,
   PreToolUse: beforeTool,

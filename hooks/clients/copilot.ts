@@ -16,7 +16,7 @@ import {
 import { editEnd, patchEnd, preEdit, prePatch, preShell, shellEnd } from "../plans/tool-events.ts";
 import { promptOf, sessionEnd, sessionStart, subagentStart, turnEnds } from "../plans/turn-events.ts";
 import type { HookPlan } from "../seam/plan.ts";
-import { copilotClient, type EventName } from "./clients.ts";
+import { type CopilotEvent, copilotClient } from "./clients.ts";
 
 /** The client's names of its tools that write one file. A patch, which GPT models write, is an `Edit`, too. */
 const writes: ReadonlySet<string> = new Set(["Edit", "Write"]);
@@ -79,7 +79,7 @@ const userPromptSubmit: Row = (event, actor, context) =>
 const subagentStop: Row = (_event, { agent, ...main }) =>
   agent === undefined ? idle : { actions: agentOver({ ...main, agent }) };
 
-const rows: Readonly<Record<EventName, Row>> = {
+const rows: Readonly<Record<CopilotEvent, Row>> = {
   SessionStart: sessionStart,
   UserPromptSubmit: userPromptSubmit,
   PreToolUse: beforeTool,

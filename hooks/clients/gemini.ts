@@ -10,7 +10,7 @@ import { heartbeat, idle, otherEvent, type Plan, type Row, waitingEvent } from "
 import { type Edit, editEnd, preEdit, preShell, shellEnd } from "../plans/tool-events.ts";
 import { promptOf, sessionEnd, sessionStart, turnEnds } from "../plans/turn-events.ts";
 import type { HookPlan } from "../seam/plan.ts";
-import { type EventNameGemini as EventName, geminiClient } from "./clients.ts";
+import { type GeminiEvent, geminiClient } from "./clients.ts";
 
 // What each event of the client asks of the daemon.
 
@@ -80,7 +80,7 @@ function renewOf(actor: Actor) {
   return { do: "renew", ...actor } as const;
 }
 
-const rows: Readonly<Record<EventName, Row>> = {
+const rows: Readonly<Record<GeminiEvent, Row>> = {
   SessionStart: sessionStart,
   BeforeAgent: (event, actor) => promptOf(event, actor, true),
   BeforeTool: beforeTool,

@@ -15,7 +15,7 @@ import {
   turnEnds,
 } from "../plans/turn-events.ts";
 import type { HookPlan } from "../seam/plan.ts";
-import { type EventNameOpencode as EventName, opencodeClient, type Words } from "./clients.ts";
+import { type OpencodeEvent, opencodeClient, type Words } from "./clients.ts";
 
 /**
  * The client's tools that write one file: `write` replaces it, and neither checks whether the agent has seen it. The plugin is in
@@ -72,7 +72,7 @@ const turnEnd: Row = (event, actor) => turnEnds(event, actor);
 /** The plugin asks for it when the session is idle; a run in a script ends with its turn, and asks for none. */
 const wakingRow: Row = (event, actor) => awaitWake(event, actor, true);
 
-const rows: Readonly<Record<EventName, Row>> = {
+const rows: Readonly<Record<OpencodeEvent, Row>> = {
   SessionStart: sessionStart,
   UserPromptSubmit: userPromptSubmit,
   PreToolUse: beforeTool,

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { isObject } from "../../protocol/wire.ts";
-import { eventTableCodex as eventTable } from "../clients/clients.ts";
+import { codexEvents } from "../clients/clients.ts";
 import { linkTarget, readText, SettingsRefused } from "./file.ts";
 import type { ClientFile, FileFormat } from "./hooks-file.ts";
 import { addHooks, type EventEntries, entriesOf, guardedCommand, isOurs, removeHooks } from "./hooks-text.ts";
@@ -258,7 +258,7 @@ export function hasHooks(paths: KitePaths, env: Env): boolean {
  * trust each entry by its place, its command and its time: none of them may change without a reason.
  */
 export function codexEntries(bin: string | null): readonly EventEntries[] {
-  return eventTable.map(({ event, matcher, budgetMs, timeoutMs }) => {
+  return codexEvents.map(({ event, matcher, budgetMs, timeoutMs }) => {
     const command = guardedCommand([String(budgetMs), "", "", clientName], bin);
     // Seconds, because the client's settings use seconds.
     const hooks = [{ type: "command", command, timeout: timeoutMs / 1000 }];

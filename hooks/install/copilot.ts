@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { copilotClient, eventTable } from "../clients/clients.ts";
+import { copilotClient, copilotEvents } from "../clients/clients.ts";
 import { linkTarget, readText, SettingsRefused } from "./file.ts";
 import type { ClientFile } from "./hooks-file.ts";
 import { guardedCommand } from "./hooks-text.ts";
@@ -29,7 +29,7 @@ interface CopilotHooks {
 
 /** Returns the file's content. `bin` is null unless Kite's home is another one than the usual. */
 export function copilotHooks(bin: string | null): CopilotHooks {
-  const hooks = eventTable.map(({ event, matcher, budgetMs, timeoutMs }) => {
+  const hooks = copilotEvents.map(({ event, matcher, budgetMs, timeoutMs }) => {
     const entry: CopilotEntry = {
       type: "command",
       bash: guardedCommand([String(budgetMs), "", "", copilotClient.name], bin),

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { eventTableGemini as eventTable, geminiClient } from "../clients/clients.ts";
+import { geminiClient, geminiEvents } from "../clients/clients.ts";
 import { linkTarget, readText } from "./file.ts";
 import type { ClientFile } from "./hooks-file.ts";
 import { addHooks, type EventEntries, entriesOf, guardedCommand, isOurs, removeHooks } from "./hooks-text.ts";
@@ -18,7 +18,7 @@ const name = "kite";
 
 /** Returns the groups, one an event. `bin` is null unless Kite's home is another one than the usual. */
 export function geminiEntries(bin: string | null): readonly EventEntries[] {
-  return eventTable.map(({ event, matcher, budgetMs, timeoutMs }) => {
+  return geminiEvents.map(({ event, matcher, budgetMs, timeoutMs }) => {
     const command = guardedCommand([String(budgetMs), "", "", geminiClient.name], bin);
     // Milliseconds, as the client's settings have them.
     const hooks = [{ name, type: "command", command, timeout: timeoutMs }];

@@ -447,7 +447,7 @@ export function runsProject(values: readonly Value[], depth = 0): string | null 
     const script = words.slice(words.indexOf(first) + 1).find(word => word === null || !word.startsWith("-"));
     return typeof script === "string" && scriptName.test(script) ? `${program} run ${script}` : null;
   }
-  return launchedRunners(program, values, depth);
+  return projectThroughLauncher(program, values, depth);
 }
 
 function isVerb(program: string, word: string): boolean {
@@ -455,7 +455,7 @@ function isVerb(program: string, word: string): boolean {
 }
 
 /** What `npx vitest` and its like run. */
-function launchedRunners(program: string, values: readonly Value[], depth: number): string | null {
+function projectThroughLauncher(program: string, values: readonly Value[], depth: number): string | null {
   const behind = behindLauncher(program, values.slice(1));
   const inner = behind === null ? null : runsProject(behind, depth + 1);
   return inner === null ? null : `${program} ${inner}`;
@@ -523,11 +523,11 @@ export function behind(name: string | null, args: readonly Value[]): Behind {
   const option = name === null ? undefined : liners.get(name);
   const isLine = (i: number) => option === null || option?.test(args[i - 1]?.text ?? "") === true;
   const lines = args.filter(({ whole }, i) => /\bgit\s/.test(whole) && isLine(i)).map(withHoles);
-  return { command: at === -1 ? null : filledBystanders(name, args.slice(at)), lines };
+  return { command: at === -1 ? null : filledCommand(name, args.slice(at)), lines };
 }
 
 /** The command with what the program puts into it: files for `{}`, and words behind it. */
-function filledBystanders(name: string | null, command: readonly Value[]): readonly Value[] {
+function filledCommand(name: string | null, command: readonly Value[]): readonly Value[] {
   const end = command.findIndex(({ text }) => text.startsWith(":::"));
   const words = end === -1 ? command : command.slice(0, end);
   const opened = words.map(withHoles);

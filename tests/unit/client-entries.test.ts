@@ -1,10 +1,7 @@
 /** The entries of clients that deny a call when a hook's program is missing, and count time in units of their own. */
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import {
-  eventTable as copilotEvents,
-  eventTableGemini as geminiEvents,
-} from "../../hooks/clients/clients.ts";
+import { copilotEvents, geminiEvents } from "../../hooks/clients/clients.ts";
 import { copilotHooks } from "../../hooks/install/copilot.ts";
 import { geminiEntries } from "../../hooks/install/gemini.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { eventTableCodex as eventTable } from "../../hooks/clients/clients.ts";
+import { codexEvents } from "../../hooks/clients/clients.ts";
 import { codexEntries } from "../../hooks/install/codex.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -37,7 +37,7 @@ test("another home is named in each command", () => {
 });
 
 test("a hook answers before its client lets the tool run, and a wait fits in", () => {
-  for (const { budgetMs, timeoutMs } of eventTable) expect(timeoutMs).toBeGreaterThan(budgetMs);
-  const before = eventTable.find(({ event }) => event === "PreToolUse");
+  for (const { budgetMs, timeoutMs } of codexEvents) expect(timeoutMs).toBeGreaterThan(budgetMs);
+  const before = codexEvents.find(({ event }) => event === "PreToolUse");
   expect(before?.budgetMs).toBeGreaterThan(limits.hookWaitMs);
 });

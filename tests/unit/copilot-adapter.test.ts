@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { eventTable } from "../../hooks/clients/clients.ts";
+import { copilotEvents } from "../../hooks/clients/clients.ts";
 import { copilot } from "../../hooks/clients/copilot.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -156,8 +156,8 @@ describe("over every recorded event", () => {
 });
 
 test("a hook answers before its client lets the tool run, and a wait fits in", () => {
-  for (const { budgetMs, timeoutMs } of eventTable) expect(timeoutMs).toBeGreaterThan(budgetMs);
-  const before = eventTable.find(({ event }) => event === "PreToolUse");
+  for (const { budgetMs, timeoutMs } of copilotEvents) expect(timeoutMs).toBeGreaterThan(budgetMs);
+  const before = copilotEvents.find(({ event }) => event === "PreToolUse");
   expect(before?.budgetMs).toBeGreaterThan(copilot.limits.lockWaitMaxMs);
   expect(copilot.limits.lockWaitMaxMs).toBeLessThanOrEqual(15_000);
   expect(limits.hookShortWaitMs).toBeLessThan(limits.hookWaitMs);

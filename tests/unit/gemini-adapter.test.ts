@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { eventTableGemini as eventTable } from "../../hooks/clients/clients.ts";
+import { geminiEvents } from "../../hooks/clients/clients.ts";
 import { gemini } from "../../hooks/clients/gemini.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { payloadOf, recordedOf } from "./client-events.ts";
@@ -128,7 +128,7 @@ describe("turns and sessions", () => {
   });
 
   test("what comes before each request to the model is not asked for", () => {
-    expect(eventTable.map(({ event }) => event)).not.toContain("PreCompress");
+    expect(geminiEvents.map(({ event }) => event)).not.toContain("PreCompress");
   });
 });
 
@@ -162,8 +162,8 @@ describe("over every recorded event", () => {
 });
 
 test("a hook answers before its client lets the tool run, and a wait fits in", () => {
-  for (const { budgetMs, timeoutMs } of eventTable) expect(timeoutMs).toBeGreaterThan(budgetMs);
-  const before = eventTable.find(({ event }) => event === "BeforeTool");
+  for (const { budgetMs, timeoutMs } of geminiEvents) expect(timeoutMs).toBeGreaterThan(budgetMs);
+  const before = geminiEvents.find(({ event }) => event === "BeforeTool");
   expect(before?.budgetMs).toBeGreaterThan(gemini.limits.lockWaitMaxMs);
   expect(gemini.limits.lockWaitMaxMs).toBeLessThanOrEqual(15_000);
 });

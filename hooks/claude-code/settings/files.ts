@@ -119,7 +119,7 @@ export interface PluginRecord {
 
 /** Returns all records, one per folder. Throws as `readRecords` does. */
 export function readPlugins(path: string): readonly PluginRecord[] {
-  return readRecords(path, "plugins", isRecord);
+  return readRecords(path, "plugins", isPluginRecord);
 }
 
 export function writePlugins(path: string, plugins: readonly PluginRecord[]): void {
@@ -127,7 +127,7 @@ export function writePlugins(path: string, plugins: readonly PluginRecord[]): vo
   else writeRecords(path, "plugins", plugins);
 }
 
-function isRecord(value: unknown): value is PluginRecord {
+function isPluginRecord(value: unknown): value is PluginRecord {
   return (
     isObject(value) &&
     typeof value["folder"] === "string" &&
@@ -152,7 +152,7 @@ interface ServerRecord {
 
 /** Returns all records. Throws as `readRecords` does. */
 function readServers(path: string): readonly ServerRecord[] {
-  return readRecords(path, "servers", isRecordServers);
+  return readRecords(path, "servers", isServerRecord);
 }
 
 function writeServers(path: string, servers: readonly ServerRecord[]): void {
@@ -160,7 +160,7 @@ function writeServers(path: string, servers: readonly ServerRecord[]): void {
   else writeRecords(path, "servers", servers);
 }
 
-function isRecordServers(value: unknown): value is ServerRecord {
+function isServerRecord(value: unknown): value is ServerRecord {
   return (
     isObject(value) &&
     typeof value["file"] === "string" &&

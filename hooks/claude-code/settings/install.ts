@@ -103,7 +103,7 @@ function addStatusLine(
   text: string,
   program: string,
 ): { readonly text: string; readonly made: StatusLineMade | null } {
-  const { root, line, command } = placesInStatusLineText(text);
+  const { root, line, command } = statusLinePlaces(text);
   if (line === null) {
     const value = { type: "command", command: shellWord(program) };
     return { text: append(text, root, "statusLine", value), made: { before: null } };
@@ -119,7 +119,7 @@ function addStatusLine(
 
 /** Returns the settings with what was there before Kite's status line; unchanged if another one took its place. */
 function removeStatusLine(text: string, program: string, { before }: StatusLineMade): string {
-  const { root, command } = placesInStatusLineText(text);
+  const { root, command } = statusLinePlaces(text);
   const there = command === null ? null : readValue(text, command);
   if (command === null || typeof there !== "string" || !there.includes(program)) return text;
   if (before !== null) return replace(text, command, before);
@@ -127,7 +127,7 @@ function removeStatusLine(text: string, program: string, { before }: StatusLineM
   return remove(text, root, index);
 }
 
-function placesInStatusLineText(text: string) {
+function statusLinePlaces(text: string) {
   const root = parseObject(text);
   const line = member(root, "statusLine")?.value ?? null;
   const command = line?.kind === "object" ? (member(line, "command")?.value ?? null) : null;

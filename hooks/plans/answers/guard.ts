@@ -59,17 +59,17 @@ interface Displacing extends GuardFinding {
 /** The line names the worktree. */
 function displacedDenied(found: readonly Displacing[], cwd: string): string {
   return [
-    `Kite: this command line did not run: ${effects(found, "in it ", "would")}.`,
-    notes(found, cwd),
-    `What to do: leave the worktree where it is until ${all(found).length === 1 ? "that session has" : "those sessions have"} ended, tell ${people(found)} what you need, or ask your user.`,
+    `Kite: this command line did not run: ${displacementText(found, "in it ", "would")}.`,
+    displacementNotes(found, cwd),
+    `What to do: leave the worktree where it is until ${displacedSessions(found).length === 1 ? "that session has" : "those sessions have"} ended, tell ${displacedPeople(found)} what you need, or ask your user.`,
   ].join("\n");
 }
 
 /** Only the shell knows which worktree it is. */
 function displacedToldFirst(found: readonly Displacing[], cwd: string): string {
   return [
-    `Kite: this command line did not run yet: Kite cannot tell which worktree it means, and ${effects(found, "in it ", "may")}.`,
-    notes(found, cwd),
+    `Kite: this command line did not run yet: Kite cannot tell which worktree it means, and ${displacementText(found, "in it ", "may")}.`,
+    displacementNotes(found, cwd),
     "What to do: write the worktree's path out. If it is another worktree, or you mean theirs too, send exactly the same " +
       "command again: it will run.",
   ].join("\n");
@@ -79,21 +79,26 @@ function displacedToldFirst(found: readonly Displacing[], cwd: string): string {
 function displacedWarned(found: readonly Displacing[], cwd: string): string {
   const will = found.some(({ isSupposed }) => isSupposed) ? "may" : "will";
   return [
-    `Kite: ${effects(found, "", will)}. The command line runs anyway.`,
-    notes(found, cwd),
-    `Next time: tell ${people(found)} first.`,
+    `Kite: ${displacementText(found, "", will)}. The command line runs anyway.`,
+    displacementNotes(found, cwd),
+    `Next time: tell ${displacedPeople(found)} first.`,
   ].join("\n");
 }
 
-function effects(found: readonly Displacing[], where: string, will: "would" | "will" | "may"): string {
+function displacementText(
+  found: readonly Displacing[],
+  where: string,
+  will: "would" | "will" | "may",
+): string {
   const names = unique(found.map(({ by }) => `\`${by.name}\``)).join(" and ");
   const verbs = unique(found.map(({ by }) => (by.displaces === "moves" ? "move" : "remove"))).join(" and ");
-  const whose = all(found).length === 1 ? "another agent's session is" : "other agents' sessions are";
+  const whose =
+    displacedSessions(found).length === 1 ? "another agent's session is" : "other agents' sessions are";
   return `${names} ${where}${will} ${verbs} a worktree in which ${whose} open`;
 }
 
-function notes(found: readonly Displacing[], cwd: string): string {
-  const sessions = all(found);
+function displacementNotes(found: readonly Displacing[], cwd: string): string {
+  const sessions = displacedSessions(found);
   const shown = sessions.slice(0, limits.guardFilesShownMax);
   const more = sessions.length - shown.length + Math.max(...found.map(finding => finding.more));
   const texts = [
@@ -106,13 +111,13 @@ function notes(found: readonly Displacing[], cwd: string): string {
   return [`${frame} ${texts.join("; ")}.`, ...doing].join(" ");
 }
 
-function people(found: readonly Displacing[]): string {
-  const names = unique(all(found).map(({ who }) => quote(who, limits.nameBytes)));
+function displacedPeople(found: readonly Displacing[]): string {
+  const names = unique(displacedSessions(found).map(({ who }) => quote(who, limits.nameBytes)));
   return names.slice(0, limits.guardWaysMax).join(" or ");
 }
 
 /** The sessions of all commands, each once. */
-function all(found: readonly Displacing[]): readonly ForeignSession[] {
+function displacedSessions(found: readonly Displacing[]): readonly ForeignSession[] {
   const sessions = found.flatMap(({ sessions: here = [] }) => here);
   return [...new Map(sessions.map(one => [`${one.who}\n${one.worktree}`, one])).values()];
 }
@@ -131,11 +136,11 @@ interface ReachedStash extends GuardFinding {
 
 /** The line takes entries of agents that are alive. */
 function stashDenied(reached: readonly ReachedStash[], cwd: string): string {
-  const whose = peopleStash(reached);
+  const whose = stashOwners(reached);
   const unseen = unseenOf(reached);
   if (unseen !== null) {
     return [
-      `Kite: this command line did not run: Kite could not read the stash list, of which ${names(reached)} in it may take ` +
+      `Kite: this command line did not run: Kite could not read the stash list, of which ${stashCommandNames(reached)} in it may take ` +
         `entries of other agents. The reading failed: ${quote(unseen)}.`,
       entries(reached),
       "What to do: send the same command again in a moment. If it is denied again, work on something else, " +
@@ -143,9 +148,9 @@ function stashDenied(reached: readonly ReachedStash[], cwd: string): string {
     ].join("\n");
   }
   return [
-    `Kite: this command line did not run: ${names(reached)} in it would take ${count(reached)} of ${others(reached)}.`,
+    `Kite: this command line did not run: ${stashCommandNames(reached)} in it would take ${count(reached)} of ${otherAgents(reached)}.`,
     entries(reached),
-    `What to do: ${[...ownWay(reached, cwd), ...pushAlone(reached)].join("\n")}`,
+    `What to do: ${[...ownStashWays(reached, cwd), ...pushAlone(reached)].join("\n")}`,
     `Or tell ${whose} what you need, or ask your user.`,
   ].join("\n");
 }
@@ -153,9 +158,9 @@ function stashDenied(reached: readonly ReachedStash[], cwd: string): string {
 /** The line takes entries of ended sessions, or of the person. */
 function stashToldFirst(reached: readonly ReachedStash[], cwd: string): string {
   return [
-    `Kite: this command line did not run yet: ${names(reached)} in it would take ${count(reached)} that ${be(reached)} not yours.`,
+    `Kite: this command line did not run yet: ${stashCommandNames(reached)} in it would take ${count(reached)} that ${be(reached)} not yours.`,
     entries(reached),
-    `What to do: ${[...ownWay(reached, cwd), ...pushAlone(reached), ...lookFirst(reached)].join("\n")}`,
+    `What to do: ${[...ownStashWays(reached, cwd), ...pushAlone(reached), ...lookFirst(reached)].join("\n")}`,
     `If you mean ${isOne(reached) ? "that entry" : "those entries"}, send exactly the same command again: it will run.`,
   ].join("\n");
 }
@@ -163,14 +168,14 @@ function stashToldFirst(reached: readonly ReachedStash[], cwd: string): string {
 /** The guard only warns. */
 function stashWarned(reached: readonly ReachedStash[], cwd: string): string {
   return [
-    `Kite: ${names(reached)} will take ${count(reached)} that ${be(reached)} not yours. The command line runs anyway.`,
+    `Kite: ${stashCommandNames(reached)} will take ${count(reached)} that ${be(reached)} not yours. The command line runs anyway.`,
     entries(reached),
-    `Next time: ${[...ownWay(reached, cwd), ...pushAlone(reached)].join("\n")}`,
+    `Next time: ${[...ownStashWays(reached, cwd), ...pushAlone(reached)].join("\n")}`,
   ].join("\n");
 }
 
-function names(reached: readonly ReachedStash[]): string {
-  return uniqueStash(reached.map(({ by }) => `\`${by.name}\``)).join(" and ");
+function stashCommandNames(reached: readonly ReachedStash[]): string {
+  return unique(reached.map(({ by }) => `\`${by.name}\``)).join(" and ");
 }
 
 /** The entries of all commands, each once. */
@@ -191,7 +196,7 @@ function be(reached: readonly ReachedStash[]): string {
   return isOne(reached) ? "is" : "are";
 }
 
-function others(reached: readonly ReachedStash[]): string {
+function otherAgents(reached: readonly ReachedStash[]): string {
   return isOne(reached) ? "another agent" : "other agents";
 }
 
@@ -215,11 +220,11 @@ function nameOf({ position, commit }: ForeignStash): string {
 }
 
 /** The same for entries of the agent's own. */
-function ownWay(reached: readonly ReachedStash[], cwd: string): readonly string[] {
-  return uniqueStash(reached.map(one => ownWayOf(one, cwd))).slice(0, limits.guardWaysMax);
+function ownStashWays(reached: readonly ReachedStash[], cwd: string): readonly string[] {
+  return unique(reached.map(one => ownStashWay(one, cwd))).slice(0, limits.guardWaysMax);
 }
 
-function ownWayOf({ by, ownStashes = [], worktree }: ReachedStash, cwd: string): string {
+function ownStashWay({ by, ownStashes = [], worktree }: ReachedStash, cwd: string): string {
   const git = by.dir === cwd ? "git" : `git -C ${shellArgument(worktree)}`;
   const [first] = ownStashes;
   if (first === undefined) return "leave it where it is: no entry in the list is yours.";
@@ -248,9 +253,9 @@ function lookFirst(reached: readonly ReachedStash[]): readonly string[] {
 }
 
 /** The live makers, whom the agent can ask. */
-function peopleStash(reached: readonly ReachedStash[]): string {
+function stashOwners(reached: readonly ReachedStash[]): string {
   const living = stashesIn(reached).flatMap(({ who, isLive }) => (isLive && who !== null ? [who] : []));
-  return uniqueStash(living)
+  return unique(living)
     .slice(0, limits.guardWaysMax)
     .map(who => quote(who, limits.nameBytes))
     .join(" or ");
@@ -258,10 +263,6 @@ function peopleStash(reached: readonly ReachedStash[]): string {
 
 function unseenOf(reached: readonly ReachedStash[]): string | null {
   return reached.find(({ unseen }) => unseen !== undefined)?.unseen ?? null;
-}
-
-function uniqueStash(texts: readonly string[]): readonly string[] {
-  return [...new Set(texts)];
 }
 
 /** The shell line of the event. `waitMs` is the longest wait for an index, in milliseconds. */
@@ -321,11 +322,11 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
 /** The reached files are not known, only that others have work there. */
 function notSeen(reached: readonly Reached[], cwd: string): string {
   return [
-    `Kite: this command line did not run: Kite could not check in time which files ${namesGuard(reached)} in it would reach. ` +
-      `They may hold uncommitted work of ${othersGuard(reached)}. The check failed: ${whyUnseen(reached)}.`,
-    notesGuard(reached, cwd),
+    `Kite: this command line did not run: Kite could not check in time which files ${commandNames(reached)} in it would reach. ` +
+      `They may hold uncommitted work of ${otherWriters(reached)}. The check failed: ${whyUnseen(reached)}.`,
+    fileNotes(reached, cwd),
     "What to do: send the same command again in a moment. If it is denied again, work on something else, " +
-      `tell ${peopleGuard(reached)} what you need, or ask your user.`,
+      `tell ${fileOwners(reached)} what you need, or ask your user.`,
   ].join("\n");
 }
 
@@ -337,40 +338,42 @@ function denied(wiping: readonly Reached[], cwd: string): string {
   const reached = wiping.filter(({ unseen }) => unseen === undefined);
   if (reached.length === 0) return notSeen(wiping, cwd);
   return [
-    `Kite: this command line did not run: ${namesGuard(reached)} in it ${loss(reached)}.`,
-    notesGuard(reached, cwd),
-    `What to do: ${[...ownWayGuard(reached), ...commitOwn(reached)].join("\n")}`,
-    `Or do it in a worktree of your own (git worktree add), tell ${peopleGuard(reached)} what you need, or ask your user.`,
+    `Kite: this command line did not run: ${commandNames(reached)} in it ${loss(reached)}.`,
+    fileNotes(reached, cwd),
+    `What to do: ${[...ownFileWays(reached), ...commitOwn(reached)].join("\n")}`,
+    `Or do it in a worktree of your own (git worktree add), tell ${fileOwners(reached)} what you need, or ask your user.`,
   ].join("\n");
 }
 
 function toldFirst(reached: readonly Reached[], cwd: string): string {
   return [
     reached.every(({ unseen }) => unseen !== undefined)
-      ? `Kite: this command line did not run yet: Kite could not check in time which files ${namesGuard(reached)} in it would ` +
-        `include or wipe. They may hold work of ${othersGuard(reached)}. The check failed: ${whyUnseen(reached)}.`
-      : `Kite: this command line did not run yet: ${effectsGuard(reached, "would include", "in it ").join(", ")}.`,
-    notesGuard(reached, cwd),
-    `What to do: ${[...ownWayGuard(reached), ...keepLeft(reached)].join("\n")}`,
+      ? `Kite: this command line did not run yet: Kite could not check in time which files ${commandNames(reached)} in it would ` +
+        `include or wipe. They may hold work of ${otherWriters(reached)}. The check failed: ${whyUnseen(reached)}.`
+      : `Kite: this command line did not run yet: ${effectTexts(reached, "would include", "in it ").join(", ")}.`,
+    fileNotes(reached, cwd),
+    `What to do: ${[...ownFileWays(reached), ...keepLeft(reached)].join("\n")}`,
     "If you mean their files too, send exactly the same command again: it will run.",
   ].join("\n");
 }
 
 function warned(reached: readonly Reached[], cwd: string): string {
   return [
-    `Kite: ${effectsGuard(reached, "will include", "").join(", ")}. The command line runs anyway.`,
-    notesGuard(reached, cwd),
-    `Next time: ${[...ownWayGuard(reached), ...keepLeft(reached)].join("\n")}`,
+    `Kite: ${effectTexts(reached, "will include", "").join(", ")}. The command line runs anyway.`,
+    fileNotes(reached, cwd),
+    `Next time: ${[...ownFileWays(reached), ...keepLeft(reached)].join("\n")}`,
   ].join("\n");
 }
 
 /** What the commands do to others' work; those that may wipe it come first. */
-function effectsGuard(reached: readonly Reached[], takes: string, where: string): readonly string[] {
+function effectTexts(reached: readonly Reached[], takes: string, where: string): readonly string[] {
   const wiping = reached.filter(isWiping);
   const taking = reached.filter(one => !isWiping(one));
   return [
-    ...(wiping.length === 0 ? [] : [`${namesGuard(wiping)} ${where}${loss(wiping)}`]),
-    ...(taking.length === 0 ? [] : [`${namesGuard(taking)} ${where}${takes} work of ${othersGuard(taking)}`]),
+    ...(wiping.length === 0 ? [] : [`${commandNames(wiping)} ${where}${loss(wiping)}`]),
+    ...(taking.length === 0
+      ? []
+      : [`${commandNames(taking)} ${where}${takes} work of ${otherWriters(taking)}`]),
   ];
 }
 
@@ -386,12 +389,12 @@ function keepLeft(reached: readonly Reached[]): readonly string[] {
     : [];
 }
 
-function namesGuard(reached: readonly Reached[]): string {
-  const all = uniqueGuard(reached.map(({ by }) => by.name));
+function commandNames(reached: readonly Reached[]): string {
+  const all = unique(reached.map(({ by }) => by.name));
   return all.map(name => `\`${name}\``).join(" and ");
 }
 
-function othersGuard(reached: readonly Reached[]): string {
+function otherWriters(reached: readonly Reached[]): string {
   return othersOf(
     reached.flatMap(({ foreign }) => foreign),
     moreOf(reached),
@@ -427,14 +430,14 @@ export function lossOf(
 
 /** The files' owners, without names. */
 function othersOf(files: readonly Pick<ForeignFile, "who" | "leftMs">[], more: number): string {
-  const isOne = more === 0 && uniqueGuard(files.map(({ who }) => who)).length === 1;
+  const isOne = more === 0 && unique(files.map(({ who }) => who)).length === 1;
   if (files.every(({ leftMs }) => leftMs !== null))
     return isOne ? "a session that has ended" : "sessions that have ended";
   return isOne ? "another agent" : "other agents";
 }
 
 /** The reached files and their owners. */
-function notesGuard(reached: readonly Reached[], cwd: string): string {
+function fileNotes(reached: readonly Reached[], cwd: string): string {
   const files = new Map<string, ForeignFile>();
   for (const { foreign, worktree } of reached) {
     for (const file of foreign) files.set(nearPath(`${worktree}/${file.file}`, cwd), file);
@@ -472,12 +475,12 @@ export function doing(files: readonly Pick<ForeignFile, "who" | "doing">[]): rea
 }
 
 /** The same commands for the agent's own files only; a sentence for a command that has no such form. */
-function ownWayGuard(reached: readonly Reached[]): readonly string[] {
-  const ways = uniqueGuard(reached.map(ownWayOfGuard));
+function ownFileWays(reached: readonly Reached[]): readonly string[] {
+  const ways = unique(reached.map(ownFileWay));
   return ways.slice(0, limits.guardWaysMax);
 }
 
-function ownWayOfGuard(reached: Reached): string {
+function ownFileWay(reached: Reached): string {
   const { by, own, isSupposed, worktree } = reached;
   const words = ownWords(by);
   const where = isSupposed
@@ -554,9 +557,9 @@ function commitOwn(reached: readonly Reached[]): readonly string[] {
 }
 
 /** Whom the agent can ask: the owners that are alive, and the main agents of those that have ended. */
-function peopleGuard(reached: readonly Reached[]): string {
+function fileOwners(reached: readonly Reached[]): string {
   const living = reached.flatMap(({ foreign }) => foreign.filter(({ leftMs }) => leftMs === null));
-  const all = uniqueGuard(living.map(({ who, answerer = who }) => answerer)).slice(0, limits.guardWaysMax);
+  const all = unique(living.map(({ who, answerer = who }) => answerer)).slice(0, limits.guardWaysMax);
   return all.map(who => quote(who, limits.nameBytes)).join(" or ");
 }
 
@@ -587,8 +590,4 @@ function refusedAnswer({ waitMs, cwd }: GuardedLine, { verdict, refusal, holder 
       `${frame} ${who} runs a git command such as add or commit there.\n` +
       "What to do: send the same command again in a moment.",
   );
-}
-
-function uniqueGuard(texts: readonly string[]): readonly string[] {
-  return [...new Set(texts)];
 }
