@@ -398,7 +398,7 @@ function stamp(world: ProcessContext): string {
   return clock(world.now(), world.now());
 }
 
-const overviewContext = `
+const helpContext = `
 Context holds values that the sessions of a project share under keys: a port, a decision, the form of an answer. They
 stay when the daemon restarts, except --ephemeral ones. The command acts for the session in
 KITE_SESSION or CLAUDE_CODE_SESSION_ID, else for you at this terminal, in the project of the working directory.
@@ -410,7 +410,7 @@ Example:
   $ kite context get api.port`;
 
 export function addContext(context: Command, run: Run): void {
-  context.addHelpText("after", overviewContext);
+  context.addHelpText("after", helpContext);
   command(context, "get", "print a value as JSON", "$ kite context get api.port")
     .argument("<key>")
     .option("--raw", "print a text exactly as it was set, for a script")

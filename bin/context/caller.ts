@@ -24,7 +24,7 @@ export async function callingAgent(env: Env, words: readonly string[]): Promise<
   if (env["CLAUDECODE"] !== "1" || acting === null || acting.agent !== undefined) return null;
   const typed = words.join(" ").slice(0, limits.typedChars);
   const shells = shellsBelow(Number(env["CLAUDE_PID"]));
-  const client = await connectedCallingAgent(env);
+  const client = await connectBriefly(env);
   // No daemon: the command itself reports it.
   if (client === null) return null;
   try {
@@ -47,7 +47,7 @@ export async function callingSession(env: Env, words: readonly string[]): Promis
   if (above.length === 0) return null;
   let client: KiteClient | null = null;
   try {
-    client = await connectedCallingAgent(env);
+    client = await connectBriefly(env);
     if (client === null) return null;
     const answer = await client.request("whoami", {
       typed: words.join(" ").slice(0, limits.typedChars),
@@ -66,7 +66,7 @@ export async function callingSession(env: Env, words: readonly string[]): Promis
   }
 }
 
-async function connectedCallingAgent(env: Env): Promise<KiteClient | null> {
+async function connectBriefly(env: Env): Promise<KiteClient | null> {
   try {
     return await KiteClient.connect({ paths: kitePaths(env), name: "kite", timeoutMs: limits.whoamiMs });
   } catch (error) {

@@ -357,7 +357,7 @@ function isPartOf(writers: Change["writers"], who: NamedAgent): boolean {
   return writers?.some(one => isOf(one, who)) === true;
 }
 
-interface ToolsCommittedBy {
+interface CommittedReaders {
   readonly commits: Commits;
   readonly texts: Texts;
 }
@@ -368,7 +368,7 @@ interface ToolsCommittedBy {
  */
 export async function committedBy(
   asker: Asker,
-  tools: ToolsCommittedBy,
+  tools: CommittedReaders,
   who: NamedAgent,
   path: string | null,
 ): Promise<readonly Change[]> {
@@ -461,7 +461,7 @@ async function comeSince(
 
 async function committedOf(
   asker: Asker,
-  { commits, texts }: ToolsCommittedBy,
+  { commits, texts }: CommittedReaders,
   who: NamedAgent,
   { first, head, file }: Followed,
 ): Promise<readonly Change[]> {

@@ -48,8 +48,8 @@ import {
   emptied,
   type FoundHook,
   hooksIn,
+  installLine as hooksInstallLine,
   installAgain,
-  installLine as installLineClientSettings,
   optionsOf,
   readSettings,
   textForClient,
@@ -112,8 +112,8 @@ export function relation(installed: string, { tested, oldest }: ClientVersions):
 
 // What `kite doctor` says of Codex: its version, Kite's entries, and whether the client trusts them.
 
-const checkCodex2 = clientName;
-const installLine = `kite install --client ${clientName}`;
+const codexCheck = clientName;
+const codexInstallLine = `kite install --client ${clientName}`;
 
 /** `missingTrust` asks the client how many of Kite's hooks it does not trust. Throws InstallFailed if it does not say. */
 export async function checkCodex(
@@ -124,32 +124,34 @@ export async function checkCodex(
   const program = programOnPath(world, clientName);
   if (!hasHooks(paths, env)) {
     const isHere = program !== null || existsSync(codexHome(env));
-    return isHere ? [ok(checkCodex2, `Codex is here, and not connected; to connect it: ${installLine}`)] : [];
+    return isHere
+      ? [ok(codexCheck, `Codex is here, and not connected; to connect it: ${codexInstallLine}`)]
+      : [];
   }
   const written = entriesCheck(world);
   if (written !== null) return [written];
   const version = program === null ? null : await installedVersion(program, world);
   if (version !== null && isOlder(version, versionsCodex.oldest)) {
     const detail = `Codex ${version} is older than ${versionsCodex.oldest}, the oldest that Kite supports; Kite is tested with ${versionsCodex.tested}`;
-    return [warn(checkCodex2, detail, "update it, in the way you installed it")];
+    return [warn(codexCheck, detail, "update it, in the way you installed it")];
   }
   const name = version === null ? "Codex" : `Codex ${version}`;
   try {
     const missing = await missingTrust(world);
     if (missing === 0)
-      return [ok(checkCodex2, `${name} has all entries in ${hooksFile(env)}, and trusts them`)];
+      return [ok(codexCheck, `${name} has all entries in ${hooksFile(env)}, and trusts them`)];
     const detail = `${name} skips ${missing} of Kite's hooks, which it does not trust; codex exec says nothing of it`;
     return [
       warn(
-        checkCodex2,
+        codexCheck,
         detail,
-        `let it trust them: ${installLine} --trust; or start codex and look at its review`,
+        `let it trust them: ${codexInstallLine} --trust; or start codex and look at its review`,
       ),
     ];
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
     return [
-      warn(checkCodex2, error.message, "start codex and type /hooks, which shows the hooks that it trusts"),
+      warn(codexCheck, error.message, "start codex and type /hooks, which shows the hooks that it trusts"),
     ];
   }
 }
@@ -163,16 +165,16 @@ function hasOtherEntries({ paths, env }: ProcessContext): boolean {
 /** Returns what is wrong with the entries; null: all are there, and their program. */
 function entriesCheck(world: ProcessContext): Check | null {
   const { paths, env } = world;
-  const again = advise("install again", installLine);
+  const again = advise("install again", codexInstallLine);
   const { portable } = programPaths(paths.bin);
   if (!existsSync(portable))
     return fail(
-      checkCodex2,
+      codexCheck,
       `${hooksFile(env)} runs ${portable}, which is gone: Codex's sessions do not register`,
       again,
     );
   if (!hasOtherEntries(world)) return null;
-  return fail(checkCodex2, `Kite's entries in ${hooksFile(env)} are not those of this version`, again);
+  return fail(codexCheck, `Kite's entries in ${hooksFile(env)} are not those of this version`, again);
 }
 
 // What `kite doctor` says of a client whose hooks are in a file of settings.
@@ -200,20 +202,20 @@ export function checkClientFile(
     : [fail(check, `Kite's hooks in ${file.settings} are not those of this version`, again)];
 }
 
-// Checks Kite's plugin, if settings switch it on: whether the client has a copy of it, and this machine its programs.
+const hooksCheck = "hooks";
 
-const checkPlugin = "hooks";
+// Checks Kite's plugin, if settings switch it on: whether the client has a copy of it, and this machine its programs.
 
 /** Returns what keeps the plugin `id`, which `file` switches on, from working: no check if nothing does. */
 function brokenPlugin(world: ProcessContext, file: string, id: string): Check[] {
   const { bin } = world.paths;
   if (!existsSync(bin)) {
     const detail = `${file} switches on the plugin ${id}, and its programs in ${bin} are gone`;
-    return [fail(checkPlugin, detail, installAgain(world, "write them again"))];
+    return [fail(hooksCheck, detail, installAgain(world, "write them again"))];
   }
   if (hasCopy(world, id)) return [];
   const detail = `${file} switches on the plugin ${id}, and Claude Code has no copy of it`;
-  return [fail(checkPlugin, detail, `claude plugin install ${id}`)];
+  return [fail(hooksCheck, detail, `claude plugin install ${id}`)];
 }
 
 /** The client keeps a folder for each version that it installed. */
@@ -224,8 +226,6 @@ function hasCopy({ env }: ProcessContext, id: string): boolean {
 }
 
 // Checks the settings files of the client: whether it reads them, runs their hooks, and finds all of Kite's entries.
-
-const checkClientSettings2 = "hooks";
 
 /** Settings that an administrator sets for every user of the machine. */
 const managedFiles: readonly string[] = [
@@ -249,12 +249,12 @@ export function checkClientSettings(
   if (installed > 0 || plugin !== null) {
     const entries = installed === 0 ? [] : [`all entries in ${counted(installed, "settings file")}`];
     const detail = [...entries, ...(plugin === null ? [] : [`by the plugin ${plugin}`])].join(", and ");
-    return checks.length === 0 ? [ok(checkClientSettings2, detail)] : checks;
+    return checks.length === 0 ? [ok(hooksCheck, detail)] : checks;
   }
   if (recorded.files.length > 0 && checks.length > 0) return checks;
   const say = "in one project: kite install --project; in all projects";
   const advice = adviseInstall(world, say, "kite install", user);
-  return [...checks, warn(checkClientSettings2, "not installed; sessions do not register", advice)];
+  return [...checks, warn(hooksCheck, "not installed; sessions do not register", advice)];
 }
 
 /** Returns the settings files in which Kite was installed, or what keeps it from knowing them. */
@@ -266,7 +266,7 @@ function recordedFiles({
     const detail = `${odd.what}, so Kite does not know where it is installed`;
     const line = odd.line ?? "";
     const todo = line === "" ? odd.advice : advise("mend it, and install again", line, "kite install");
-    return { broken: fail(checkClientSettings2, detail, todo) };
+    return { broken: fail(hooksCheck, detail, todo) };
   }
   try {
     return { files: installsOf(paths.installs, null).map(({ file }) => file) };
@@ -274,7 +274,7 @@ function recordedFiles({
     if (!(error instanceof InstallFailed)) throw error;
     const line = aside(paths.installs);
     const advice = advise("put it aside, and install again", line, "kite install");
-    return { broken: fail(checkClientSettings2, damaged(paths.installs), advice) };
+    return { broken: fail(hooksCheck, damaged(paths.installs), advice) };
   }
 }
 
@@ -296,7 +296,7 @@ function checkFile(world: ProcessContext, file: string, user: string, isRecorded
     const { unreadable, advice } = read;
     const todo =
       typeof advice === "string" ? `${advice}; Claude Code uses nothing of the file until then` : advice;
-    return { ...without, checks: [fail(checkClientSettings2, unreadable, todo)] };
+    return { ...without, checks: [fail(hooksCheck, unreadable, todo)] };
   }
   const { settings } = read;
   const hooks = hooksIn(settings);
@@ -318,16 +318,16 @@ function checkFile(world: ProcessContext, file: string, user: string, isRecorded
 function removed(world: ProcessContext, file: string, user: string): Check[] {
   // A project that is gone needs no hooks.
   if (file !== linkTarget(user) && !existsSync(dirname(dirname(file)))) return [];
-  const line = installLineClientSettings(file, user, { everyEvent: false, node: false });
+  const line = hooksInstallLine(file, user, { everyEvent: false, node: false });
   const advice = adviseInstall(world, "install again", line, file);
-  return [fail(checkClientSettings2, `${file} was removed, and Kite's entries with it`, advice)];
+  return [fail(hooksCheck, `${file} was removed, and Kite's entries with it`, advice)];
 }
 
 function switchedOff(file: string, settings: Readonly<Record<string, unknown>>): Check[] {
   if (settings["disableAllHooks"] !== true) return [];
   const does = `remove "disableAllHooks" from ${file}`;
   const detail = `"disableAllHooks" is true in ${file}: Claude Code runs no hooks at all`;
-  return [fail(checkClientSettings2, detail, { todo: does, fix: { does, work: () => withoutSwitch(file) } })];
+  return [fail(hooksCheck, detail, { todo: does, fix: { does, work: () => withoutSwitch(file) } })];
 }
 
 function withoutSwitch(file: string): string {
@@ -345,7 +345,7 @@ function byAdministrator(file: string): Check[] {
   const key = ["disableAllHooks", "allowManagedHooksOnly"].find(name => read.settings[name] === true);
   if (key === undefined) return [];
   const detail = `"${key}" is true in ${file}, the settings of this machine's administrator: Claude Code runs no hooks of yours`;
-  return [fail(checkClientSettings2, detail, "ask the administrator to allow Kite's hooks")];
+  return [fail(hooksCheck, detail, "ask the administrator to allow Kite's hooks")];
 }
 
 /** Two Kites with different directories do not know each other's locks. */
@@ -360,7 +360,7 @@ function ofOtherHomes(
     const where = file === linkTarget(user) ? "" : ` --project ${shellArgument(dirname(dirname(file)))}`;
     const detail = `${file} has the hooks of another Kite too, in ${home}: the two do not know each other's locks`;
     const line = `KITE_HOME=${shellArgument(home)} kite uninstall${where}`;
-    return fail(checkClientSettings2, detail, advise("keep one; to remove the other", line));
+    return fail(hooksCheck, detail, advise("keep one; to remove the other", line));
   });
 }
 
@@ -379,8 +379,8 @@ function incomplete(world: ProcessContext, file: string, user: string, ours: rea
   const program = programPaths(paths.bin);
   if (!existsSync(paths.bin)) {
     const detail = `${file} runs hooks in ${paths.bin}, which is gone`;
-    const line = installLineClientSettings(file, user, optionsOf(ours, paths.bin));
-    return [fail(checkClientSettings2, detail, adviseInstall(world, "install again", line, file))];
+    const line = hooksInstallLine(file, user, optionsOf(ours, paths.bin));
+    return [fail(hooksCheck, detail, adviseInstall(world, "install again", line, file))];
   }
   const { node, everyEvent } = optionsOf(ours, paths.bin);
   const home = /KITE_HOME=([^"]+)"/.exec(JSON.stringify(ours))?.[1] ?? null;
@@ -395,8 +395,8 @@ function incomplete(world: ProcessContext, file: string, user: string, ours: rea
     ours.length === 0
       ? `${file} lost Kite's entries: its sessions are not coordinated`
       : `${file} lacks Kite's entries for ${shown}, or has them changed`;
-  const line = installLineClientSettings(file, user, { everyEvent, node });
-  return [fail(checkClientSettings2, detail, adviseInstall(world, "install again", line, file))];
+  const line = hooksInstallLine(file, user, { everyEvent, node });
+  return [fail(hooksCheck, detail, adviseInstall(world, "install again", line, file))];
 }
 
 function keyOf({ event, matcher, entry }: FoundHook): string {
@@ -405,7 +405,7 @@ function keyOf({ event, matcher, entry }: FoundHook): string {
 
 // Checks the tools for agents: whether the client's file lists the server, and whether the server starts.
 
-const checkAgentTools2 = "agent tools";
+const agentToolsCheck = "agent tools";
 
 /** Returns no check if the tools were never installed: Kite works without them. */
 export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
@@ -422,7 +422,7 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
     const { line } = odd;
     return [
       fail(
-        checkAgentTools2,
+        agentToolsCheck,
         detail,
         line === null ? odd.advice : advise("mend it, and install again", line, "kite install"),
       ),
@@ -436,12 +436,12 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
     if (broken) {
       const { unreadable, advice } = broken;
       const todo = typeof advice === "string" ? `${advice}; Claude Code starts no tools until then` : advice;
-      return [fail(checkAgentTools2, unreadable, todo)];
+      return [fail(agentToolsCheck, unreadable, todo)];
     }
     const gone = places.filter(place => !hasTools(world.paths, place));
     const checks: Check[] = gone.map(({ file, project }) => {
       const where = project === null ? file : `${file}, for ${project}`;
-      return warn(checkAgentTools2, `the entry was removed: ${where}`, again(project));
+      return warn(agentToolsCheck, `the entry was removed: ${where}`, again(project));
     });
     return places.length === gone.length
       ? checks
@@ -450,7 +450,7 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
     if (!(error instanceof InstallFailed)) throw error;
     const { servers } = world.paths;
     const advice = advise("put it aside, and install again", aside(servers), "kite install");
-    return [fail(checkAgentTools2, damaged(servers), advice)];
+    return [fail(agentToolsCheck, damaged(servers), advice)];
   }
 }
 
@@ -469,7 +469,7 @@ function problemOf(file: string): Unreadable | null {
 /** Starts the program as the client does, and requests its list of tools. */
 async function started(program: string, { env }: ProcessContext, again: Advice | string): Promise<Check> {
   const reason = unfit(program);
-  if (reason !== null) return fail(checkAgentTools2, `${reason}, so no agent has Kite's tools`, again);
+  if (reason !== null) return fail(agentToolsCheck, `${reason}, so no agent has Kite's tools`, again);
   const began = performance.now();
   const { HOME, PATH } = env;
   const child = spawn(program, [], {
@@ -482,9 +482,9 @@ async function started(program: string, { env }: ProcessContext, again: Advice |
   child.stdin.end();
   if (count !== null) {
     const ms = (performance.now() - began).toFixed(0);
-    return ok(checkAgentTools2, `${program}: ${count} tools in ${ms} ms`);
+    return ok(agentToolsCheck, `${program}: ${count} tools in ${ms} ms`);
   }
-  return fail(checkAgentTools2, `${program} does not answer`, again);
+  return fail(agentToolsCheck, `${program} does not answer`, again);
 }
 
 /** Returns the number of the server's tools; null if the server ends without an answer. */
@@ -509,9 +509,9 @@ function toolsOf(child: ChildProcessByStdio<Writable, Readable, null>): Promise<
 
 // What `kite doctor` says of git's hook before a commit, in a repository where it was installed.
 
-const checkCommitHook2 = "git";
-const installLineCommitHook = "kite install --client git";
-const again = advise("install again", installLineCommitHook);
+const commitHookCheck = "git";
+const commitHookInstallLine = "kite install --client git";
+const again = advise("install again", commitHookInstallLine);
 
 interface CommitHooks {
   /** The folder from which git takes the repository's hooks, and whether it lies in the working tree. */
@@ -527,22 +527,22 @@ export function checkCommitHook({ folder, isCommitted, written }: CommitHooks): 
   if (first === undefined) return [];
   const file = preCommitFile(folder);
   if (written.includes(file)) return [writtenCheck(file)];
-  if (asksKite(file)) return [ok(checkCommitHook2, `before a commit git runs ${file}, which asks Kite`)];
+  if (asksKite(file)) return [ok(commitHookCheck, `before a commit git runs ${file}, which asks Kite`)];
   const skipped = `git takes the hooks of this repository from ${folder} (core.hooksPath), so it skips Kite's: ${first}`;
   return [
     isCommitted
-      ? warn(checkCommitHook2, skipped, `add this line to ${file}: ${preCommitLine}`)
-      : warn(checkCommitHook2, skipped, advise("install it there, too", installLineCommitHook)),
+      ? warn(commitHookCheck, skipped, `add this line to ${file}: ${preCommitLine}`)
+      : warn(commitHookCheck, skipped, advise("install it there, too", commitHookInstallLine)),
   ];
 }
 
 function writtenCheck(file: string): Check {
   const state = preCommitState(file);
   if (state === "none")
-    return warn(checkCommitHook2, `Kite's hook ${file} is gone, so no commit is checked`, again);
+    return warn(commitHookCheck, `Kite's hook ${file} is gone, so no commit is checked`, again);
   if (state === "changed") {
-    const todo = `look at the changes; to have Kite's own hook again: rm ${shellArgument(file)} && ${installLineCommitHook}`;
-    return warn(checkCommitHook2, `somebody changed Kite's hook ${file}`, todo);
+    const todo = `look at the changes; to have Kite's own hook again: rm ${shellArgument(file)} && ${commitHookInstallLine}`;
+    return warn(commitHookCheck, `somebody changed Kite's hook ${file}`, todo);
   }
   if (state === "others") {
     const detail = `another hook took the place of Kite's in ${file}, so no commit is checked`;
@@ -550,26 +550,26 @@ function writtenCheck(file: string): Check {
     // An install keeps the hook that is there under this name.
     return existsSync(kept)
       ? warn(
-          checkCommitHook2,
+          commitHookCheck,
           detail,
-          `put one of ${file} and ${kept} elsewhere; then install again: ${installLineCommitHook}`,
+          `put one of ${file} and ${kept} elsewhere; then install again: ${commitHookInstallLine}`,
         )
       : warn(
-          checkCommitHook2,
+          commitHookCheck,
           detail,
-          advise("install again, which keeps that one and runs it first", installLineCommitHook),
+          advise("install again, which keeps that one and runs it first", commitHookInstallLine),
         );
   }
   const gone = preCommitPrograms(file).find(program => !existsSync(program));
   if (gone !== undefined)
-    return warn(checkCommitHook2, `${file} runs ${gone}, which is gone, so no commit is checked`, again);
+    return warn(commitHookCheck, `${file} runs ${gone}, which is gone, so no commit is checked`, again);
   if (!isExecutable(file))
     return warn(
-      checkCommitHook2,
+      commitHookCheck,
       `git skips ${file}, which is not executable`,
       advise("make it so", `chmod +x ${shellArgument(file)}`),
     );
-  return ok(checkCommitHook2, `before each commit of this repository git asks Kite: ${file}`);
+  return ok(commitHookCheck, `before each commit of this repository git asks Kite: ${file}`);
 }
 
 function isExecutable(file: string): boolean {

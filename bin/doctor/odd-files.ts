@@ -170,8 +170,6 @@ function isUnreadable(path: string): boolean {
 
 // What stands in the way of `kite install`: advice to install begins with what removes it.
 
-const { R_OK: R_OKObstacles, W_OK: W_OKObstacles, X_OK: X_OKObstacles } = constants;
-
 /** Advice to run `line`, which installs, and before it what keeps it from writing the programs or the file of settings. */
 export function adviseInstall(world: ProcessContext, say: string, line: string, settings: string): Advice {
   const found = obstacles(world, settings);
@@ -187,9 +185,9 @@ export function adviseInstall(world: ProcessContext, say: string, line: string, 
 function obstacles(world: ProcessContext, settings: string): OddFile[] {
   const tools = userServers(world.env).file;
   const found = [
-    oddFolder(existing(dirname(settings)), W_OKObstacles | X_OKObstacles),
+    oddFolder(existing(dirname(settings)), W_OK | X_OK),
     oddFile(settings),
-    oddFolder(dirname(tools), W_OKObstacles | X_OKObstacles),
+    oddFolder(dirname(tools), W_OK | X_OK),
     oddFile(tools),
     ...oddPrograms(world.paths.bin),
   ];
@@ -197,7 +195,7 @@ function obstacles(world: ProcessContext, settings: string): OddFile[] {
 }
 
 function oddPrograms(bin: string): (OddFile | null)[] {
-  const shut = oddFolder(bin, R_OKObstacles | W_OKObstacles | X_OKObstacles);
+  const shut = oddFolder(bin, R_OK | W_OK | X_OK);
   if (shut !== null) return [shut];
   const { node, ...scripts } = programPaths(bin);
   return [

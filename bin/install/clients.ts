@@ -10,9 +10,9 @@ import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/p
 import { clientName } from "../../hooks/claude-code/spawn.ts";
 import {
   events,
-  eventTableCodex as eventTable,
-  eventTable as eventTableCopilot,
-  eventTableGemini as eventTableGemini2,
+  codexEvents as eventTable,
+  copilotEvents as eventTableCopilot,
+  geminiEvents as eventTableGemini2,
 } from "../../hooks/clients/clients.ts";
 import {
   clientName as clientNameCodex,

@@ -69,28 +69,28 @@ export const copilotHere: ClientHere = {
 
 // Whether Gemini CLI is here, and connected.
 
-const { name: nameGeminiHere, title: titleGeminiHere } = geminiClient;
+const { name: geminiName, title: geminiTitle } = geminiClient;
 
 export const geminiHere: ClientHere = {
-  name: nameGeminiHere,
-  title: titleGeminiHere,
+  name: geminiName,
+  title: geminiTitle,
   find: world => {
     const folder = geminiFolder(world.env);
-    return programOnPath(world, nameGeminiHere) ?? (existsSync(folder) ? folder : null);
+    return programOnPath(world, geminiName) ?? (existsSync(folder) ? folder : null);
   },
   isConnected: ({ paths, env }) => hasHooksGeminiHere(paths, env),
 };
 
 // Whether OpenCode is here, and connected.
 
-const { name: nameOpencodeHere, title: titleOpencodeHere } = opencodeClient;
+const { name: opencodeName, title: opencodeTitle } = opencodeClient;
 
 export const opencodeHere: ClientHere = {
-  name: nameOpencodeHere,
-  title: titleOpencodeHere,
+  name: opencodeName,
+  title: opencodeTitle,
   find: world => {
     const folder = configFolder(world.env);
-    return programOnPath(world, nameOpencodeHere) ?? (existsSync(folder) ? folder : null);
+    return programOnPath(world, opencodeName) ?? (existsSync(folder) ? folder : null);
   },
   isConnected: ({ env }) => hasPlugin(env),
 };

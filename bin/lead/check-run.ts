@@ -330,10 +330,8 @@ function isNested(value: unknown): value is Nested {
 
 // Which checks `kite check` leaves out: those that nothing of what they look at has changed for.
 
-type EnvUnneeded = Readonly<Record<string, string | undefined>>;
-
 interface Place {
-  readonly env: EnvUnneeded;
+  readonly env: Env;
   readonly worktree: string;
   readonly own: Acting | null;
 }

@@ -224,7 +224,7 @@ const declare = tool({
   run: async ({ client, actor, acting: { cwd } }, { codeView: view, ...rest }) => {
     const files = view === undefined ? {} : { codeView: await wholePaths(cwd, view) };
     const reply = granted(await client.request("declare", { ...actor, ...rest, ...files }));
-    return { text: textOf(reply, cwd), data: dataOfToolsDeclare(reply, cwd) };
+    return { text: textOf(reply, cwd), data: declarationData(reply, cwd) };
   },
 });
 
@@ -247,7 +247,7 @@ function overlapText({ path, with: other, will }: Overlap, cwd: string): string 
   return `${who} declared ${quote(nearPath(path, cwd))}, too${what}; agree with ${who} before you edit it (kite_message)`;
 }
 
-function dataOfToolsDeclare(
+function declarationData(
   { declaration, overlaps, mismatches, missing, role: has }: DeclareReply,
   cwd: string,
 ) {

@@ -61,7 +61,7 @@ export async function unknownAgent(dir: string, agent: string): Promise<string |
 // The files that the trail knows, for a name that it does not know.
 
 /** Names that are kept. */
-const keptMaxKnownFiles = 1_000;
+const knownFilesMax = 1_000;
 
 interface NamedFile {
   /** All absolute names of the file; the last one is its real path. */
@@ -81,7 +81,7 @@ export async function missingFile(
     limit: 1,
     filter: one => {
       const file = pathIn(one);
-      if (file !== null && files.size < keptMaxKnownFiles) files.add(file);
+      if (file !== null && files.size < knownFilesMax) files.add(file);
       return paths.some(of => isAbout(one, of));
     },
   });
@@ -102,7 +102,7 @@ function besides(path: string): string[] {
   const folder = dirname(path);
   try {
     return readdirSync(folder)
-      .slice(0, keptMaxKnownFiles)
+      .slice(0, knownFilesMax)
       .map(name => join(folder, name));
   } catch {
     // There is no such folder, or it is not to be read: the trail's files are left.

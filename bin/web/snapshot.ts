@@ -74,13 +74,13 @@ export function withTexts<T>(value: T, change: (text: string) => string): T {
 
 // What a snapshot shows: one look at each topic, without what only its person may read.
 
-const leftOut = "(text left out)";
+const omittedText = "(text left out)";
 
 /** What of a topic's rows is left out unless a person asks for all of it. */
 const withoutTexts: { readonly [T in Topic]?: (row: Rows[T]) => Rows[T] } = {
-  messages: row => ({ ...row, text: leftOut }),
+  messages: row => ({ ...row, text: omittedText }),
   // A freeze comes with a message.
-  holds: row => ({ ...row, text: leftOut }),
+  holds: row => ({ ...row, text: omittedText }),
 };
 
 interface SnapshotWish {
@@ -167,7 +167,7 @@ export interface SnapshotFlags {
 /** The end of an element is no path, not even where `/code` is a home. */
 const elementEnd = /(<\/\w+>)/;
 
-const leftOutSnapshot = ["texts of messages", "values of context", "titles of sessions"];
+const omittedParts = ["texts of messages", "values of context", "titles of sessions"];
 
 /** Writes the file, and says what is in it. Returns the exit code. */
 export async function snapshot(world: ProcessContext, flags: SnapshotFlags): Promise<number> {
@@ -184,7 +184,7 @@ export async function snapshot(world: ProcessContext, flags: SnapshotFlags): Pro
     const past = await new TimelineSource(world, viewer).answer(new URLSearchParams({ from }));
     const timeline = past?.timeline ?? null;
     const state = await stateFor(client, { viewer, topics, timeline, isFull, shorten, now: world.now });
-    const left = isFull ? [] : leftOutSnapshot;
+    const left = isFull ? [] : omittedParts;
     // Once more: only what is shown has no invisible characters, which may part a path.
     const pieces = pageOf(rendered(state, listed(left))).split(elementEnd);
     const page = pieces.map((piece, n) => (n % 2 === 0 ? shorten(piece) : piece)).join("");

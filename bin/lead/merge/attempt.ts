@@ -180,7 +180,7 @@ async function inWorktree(around: Trying, commits: Commits): Promise<Tried | "mo
   const trying = await withoutUntrusted(around);
   const { git } = trying;
   await must(git, ["reset", "--quiet", "--hard"], { ...change, cwd: folder });
-  const joined = await joinAttempt(trying, commits);
+  const joined = await joinBranch(trying, commits);
   if (joined !== null) return joined;
   const commit = (await must(git, ["rev-parse", "HEAD"], { cwd: folder })).trim();
   // Nothing of the branch was missing there.
@@ -210,7 +210,7 @@ async function withoutUntrusted(trying: Trying): Promise<Trying> {
 }
 
 /** Merges or rebases in the worktree; returns what became of it if that did not work. */
-async function joinAttempt({ git, folder, merge }: Trying, { from, tip }: Commits): Promise<Tried | null> {
+async function joinBranch({ git, folder, merge }: Trying, { from, tip }: Commits): Promise<Tried | null> {
   const branch = shortOf(merge.branch);
   const message = `Merge branch '${branch}' into ${shortOf(merge.base)}`;
   const words = merge.rebase ? ["rebase", from] : ["merge", "--no-ff", "--no-edit", "-m", message, tip];

@@ -126,7 +126,7 @@ async function exists(path: string): Promise<boolean> {
 // Looks behind the move of a base whether somebody switched a checkout at the same time, and takes the move back if so.
 
 /** A try with git that no interrupt ends, and the words that its moves leave in reflogs. */
-type Surely = Pick<Trying, "git" | "gitDir" | "merge" | "say"> & { readonly note: string };
+type MoveContext = Pick<Trying, "git" | "gitDir" | "merge" | "say"> & { readonly note: string };
 
 /**
  * A checkout that began before the move writes the files of before, and names its branch only at its end. Waits for those
@@ -160,7 +160,7 @@ async function isYoung(lock: string): Promise<boolean> {
  * Takes the move back if the base was checked out just before it, with the files of before: a commit there would undo the
  * merge. Returns null if it was not, `moved` if the base is back, else what is left to do.
  */
-async function takeBackStale(trying: Surely, move: Move): Promise<string | "moved" | null> {
+async function takeBackStale(trying: MoveContext, move: Move): Promise<string | "moved" | null> {
   const { git, merge, note, say } = trying;
   const base = shortOf(merge.base);
   for (const { path } of await checkoutsOf(trying)) {
@@ -193,7 +193,7 @@ const idChars = 12;
  * nothing there, `moved` if it is back, else what is left to do.
  */
 async function takeBackOther(
-  { git, merge, note, say }: Surely,
+  { git, merge, note, say }: MoveContext,
   { commit }: Move,
   cwd: string,
 ): Promise<string | "moved" | null> {
@@ -240,10 +240,10 @@ export async function moveBase(trying: Trying, move: Move): Promise<Moved> {
   return checkout === undefined ? moveAlone(surely, move) : moveWithFiles(surely, move, checkout);
 }
 
-type SurelyMoveBase = Trying & { readonly note: string };
+type NotedTrying = Trying & { readonly note: string };
 
 /** Moves a base that is checked out nowhere. */
-async function moveAlone(trying: SurelyMoveBase, move: Move): Promise<Moved> {
+async function moveAlone(trying: NotedTrying, move: Move): Promise<Moved> {
   const { git, gitDir, merge, note } = trying;
   const words = ["update-ref", "-m", note, merge.base, move.commit, move.base];
   const ran = await git(words, { ms: limits.mergeGitMs });
@@ -256,7 +256,7 @@ async function moveAlone(trying: SurelyMoveBase, move: Move): Promise<Moved> {
 }
 
 /** Moves a base with the files of the worktree in which it is checked out. */
-async function moveWithFiles(trying: SurelyMoveBase, move: Move, { path }: Worktree): Promise<Moved> {
+async function moveWithFiles(trying: NotedTrying, move: Move, { path }: Worktree): Promise<Moved> {
   const { git, note } = trying;
   // Git itself refuses to overwrite what came meanwhile, ignored files too. The words come after those of the setting
   // branch.NAME.mergeOptions: with its --squash the files would move, and the branch would not.
@@ -273,7 +273,7 @@ async function moveWithFiles(trying: SurelyMoveBase, move: Move, { path }: Workt
   return back ?? "moved";
 }
 
-async function outcome({ git, merge }: SurelyMoveBase, move: Move, { code, stderr }: Ran): Promise<Moved> {
+async function outcome({ git, merge }: NotedTrying, move: Move, { code, stderr }: Ran): Promise<Moved> {
   const now = await commitOf(git, merge.base);
   if (now === move.commit) return null;
   if (now !== move.base) return "moved";

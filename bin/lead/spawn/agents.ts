@@ -8,7 +8,7 @@ import { type ListFlags, list } from "./look.ts";
 import { prune } from "./prune.ts";
 import { attach, replace, stop, tend } from "./replace.ts";
 
-const help = `
+const helpAttach = `
 Opens a spawned agent in this terminal, to watch it, answer its questions or talk to it. Of a background session the
 client says how to leave it (Ctrl-Z); of a window, tmux's own keys do.
 
@@ -17,10 +17,10 @@ Exit codes: those of the program that shows it; 1 refused or failed, 3 no daemon
 Example:
   $ kite agents attach paging`;
 
-function addAttach2(command: Command, run: Run): void {
+function addAttachCommand(command: Command, run: Run): void {
   command
     .argument("<name>", "the agent's name, or the id of its record")
-    .addHelpText("after", help)
+    .addHelpText("after", helpAttach)
     .action((name: string) => run(world => attach(world, name)));
 }
 
@@ -37,7 +37,7 @@ Exit codes: 0 a session goes on, 1 refused or failed, 3 no daemon runs.
 Example:
   $ kite agents replace paging`;
 
-function addReplace2(command: Command, run: Run): void {
+function addReplaceCommand(command: Command, run: Run): void {
   command
     .argument("<name>", "the agent's name, or the id of its record")
     .option("--json", "print one JSON object")
@@ -62,7 +62,7 @@ Example:
 
 const nameless = "say which agent to stop: kite agents stop NAME; to stop the daemon: kite down";
 
-function addStop2(command: Command, run: Run): void {
+function addStopCommand(command: Command, run: Run): void {
   command
     .argument("[name]", "the agent's name, or the id of its record")
     .option("--json", "print one JSON object")
@@ -100,9 +100,9 @@ export function add(agents: Command, run: Run): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", helpAgents)
     .action((flags: ListFlags) => run(world => list(world, flags)));
-  addAttach2(agents.command("attach").description("open a spawned agent in this terminal"), run);
-  addStop2(agents.command("stop").description("stop a spawned agent"), run);
-  addReplace2(
+  addAttachCommand(agents.command("attach").description("open a spawned agent in this terminal"), run);
+  addStopCommand(agents.command("stop").description("stop a spawned agent"), run);
+  addReplaceCommand(
     agents
       .command("replace")
       .description("resume a spawned agent that stalled, or put another one in its place"),

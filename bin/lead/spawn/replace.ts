@@ -214,10 +214,10 @@ async function reported(
 }
 
 /** What a process needs to end and start agents. */
-type AroundReplace = Pick<ProcessContext, "env" | "cwd"> & { readonly paths: KitePaths };
+type ReplaceContext = Pick<ProcessContext, "env" | "cwd"> & { readonly paths: KitePaths };
 
 /** Who replaces: a session and its agent, or nobody for a person. */
-type ActorReplace = Starter["actor"];
+type Replacer = Starter["actor"];
 
 /** Resumes the agent or replaces it, and waits until a session has registered. Returns the exit code. */
 export async function replace(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
@@ -255,10 +255,10 @@ function wordsOf({ name }: SpawnRow, next: SpawnRow, how: Replaced["how"]): stri
  * replaces it, or after too many; and `ProgramFailed`.
  */
 async function replaced(
-  world: AroundReplace,
+  world: ReplaceContext,
   client: Client,
   row: SpawnRow,
-  actor: ActorReplace,
+  actor: Replacer,
 ): Promise<Replaced> {
   const resumable = row.backend === "background" && row.client === clientName && row.session !== null;
   const request = { ...actor, spawn: row.id, resumable };
@@ -271,10 +271,10 @@ async function replaced(
 
 /** Stops the agent, and has its client go on with its session; null if that does not work, no session registers, or it is stopped. */
 async function resume(
-  world: AroundReplace,
+  world: ReplaceContext,
   client: Client,
   row: SpawnRow,
-  actor: ActorReplace,
+  actor: Replacer,
 ): Promise<SpawnRow | null> {
   const { session, task } = row;
   if (session === null) return null;
@@ -304,10 +304,10 @@ async function resume(
 
 /** Ends the agent and starts another one in its place. Throws `Refused` and `ProgramFailed`. */
 async function successor(
-  world: AroundReplace,
+  world: ReplaceContext,
   client: Client,
   { spawn: row, prompt }: Pick<SpawnReplaceReply, "spawn" | "prompt">,
-  actor: ActorReplace,
+  actor: Replacer,
 ): Promise<Replaced> {
   const { env, cwd, paths } = world;
   const { project, role, task, base, backend, model } = row;
@@ -335,10 +335,10 @@ async function successor(
 
 /** Keeps what the agent printed and declared in its record: the briefing of its successor has both. */
 async function keepWords(
-  world: AroundReplace,
+  world: ReplaceContext,
   client: Client,
   row: SpawnRow,
-  actor: ActorReplace,
+  actor: Replacer,
 ): Promise<void> {
   const output = await outputOf(world, row);
   const [session] = row.session === null ? [] : await rowsOf(client, "sessions", { id: row.session });
@@ -376,7 +376,7 @@ interface Follow {
  * that goes on is followed.
  */
 export async function followTended(
-  world: AroundReplace,
+  world: ReplaceContext,
   client: Client,
   { row: first, stalled }: Started,
   actor: Starter["actor"],
@@ -453,7 +453,7 @@ function isStalled(row: SpawnRow): boolean {
 
 /** Replaces the agent; null if it cannot be, which is said. */
 async function attempt(
-  world: AroundReplace,
+  world: ReplaceContext,
   client: Client,
   row: SpawnRow,
   actor: Starter["actor"],

@@ -109,7 +109,7 @@ function shortName(branch: string): string {
 
 // Spawned agents as a table.
 
-const stylesSpawns: Readonly<Record<SpawnState, Style>> = {
+const spawnStyles: Readonly<Record<SpawnState, Style>> = {
   starting: "dim",
   running: "green",
   waits_on_person: "yellow",
@@ -150,7 +150,7 @@ function cellsOf(agent: SpawnRow, { now }: Screen, worded: (text: string) => str
   const { name, state, role, task, worktree, branch, parent, createdAt, endedAt } = agent;
   return [
     clean(name),
-    troubleOf(agent.health) ?? { text: state.replaceAll("_", " "), style: stylesSpawns[state] },
+    troubleOf(agent.health) ?? { text: state.replaceAll("_", " "), style: spawnStyles[state] },
     clean(role ?? "-"),
     clean(task === null ? "-" : worded(task)),
     clean(worktree === null ? "-" : basename(worktree)),

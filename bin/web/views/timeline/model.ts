@@ -235,7 +235,7 @@ export function ticksOf({ fromMs, untilMs }: Stretch, max: number): readonly Tic
   for (let n = 0; ; n += 1) {
     const ms = roundTime(fromMs, stepMs, n);
     if (ms > untilMs) return ticks;
-    if (ms >= fromMs) ticks.push({ ms, ...labelOfRange(ms, stepMs) });
+    if (ms >= fromMs) ticks.push({ ms, ...tickLabel(ms, stepMs) });
   }
 }
 
@@ -250,7 +250,7 @@ function roundTime(fromMs: number, stepMs: number, n: number): number {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-function labelOfRange(ms: number, stepMs: number): Omit<Tick, "ms"> {
+function tickLabel(ms: number, stepMs: number): Omit<Tick, "ms"> {
   const date = new Date(ms);
   const two = (n: number) => n.toString().padStart(2, "0");
   const [h, m, s] = [date.getHours(), date.getMinutes(), date.getSeconds()];
