@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
-import { declarationExample as exampleExample } from "../../protocol/codes.ts";
+import { declarationExample } from "../../protocol/codes.ts";
 import { isSystemError, systemErrorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import {
@@ -55,23 +55,23 @@ export function exampleOf({ declaration, task, files, cwd }: KnownOfAgent): stri
   const view = [known, open, [{ file: "src/session-store.ts", sees: "", will: "" }]].find(
     list => list !== undefined && list.length > 0,
   );
-  const plan = declaration?.plan.length ? declaration.plan : [exampleExample.step];
+  const plan = declaration?.plan.length ? declaration.plan : [declarationExample.step];
   return [
     "# Say it in your own words: what is copied from here counts as missing. A part that you leave out stays as it was.",
     "identity:",
     `  role: ${text(declaration?.role, "implementer")}  # lead, implementer, reviewer, ...`,
     ...(declaration?.team ? [`  team: ${text(declaration.team)}`] : []),
     "understanding:",
-    `  task: ${text(declaration?.task, task, exampleExample.task)}`,
+    `  task: ${text(declaration?.task, task, declarationExample.task)}`,
     `  confidence: ${declaration?.confidence ?? 0.8}  # 0 to 1`,
-    `  reason: ${text(declaration?.reason, exampleExample.reason)}`,
+    `  reason: ${text(declaration?.reason, declarationExample.reason)}`,
     "  plan:",
     ...plan.map(step => `    - ${text(step)}`),
     "codeView:  # the files that you will change",
     ...(view ?? []).flatMap(({ file, sees, will }) => [
       `  - file: ${text(file)}`,
-      `    sees: ${text(sees, exampleExample.sees)}`,
-      `    will: ${text(will, exampleExample.will)}`,
+      `    sees: ${text(sees, declarationExample.sees)}`,
+      `    will: ${text(will, declarationExample.will)}`,
     ]),
     ...questions(declaration),
   ].join("\n");

@@ -13,7 +13,7 @@ import { limits } from "../../protocol/limits.ts";
 import { personName } from "../../protocol/names.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { fail } from "../with-daemon.ts";
-import { actingSession, isTerminalSession, terminalOf as terminalOfPersonSession } from "./actor.ts";
+import { actingSession, isTerminalSession, terminalOf as terminalOfSession } from "./actor.ts";
 import type { Client, ProcessContext } from "./process-context.ts";
 
 // What only a person may do: one row each, which `person.ts` refuses to agents with the code `person_only`.
@@ -271,7 +271,7 @@ export async function registerPerson(
   const name = personName();
   const known = await client.request("register", { ...session, cwd, name });
   if (!known.ok || known.name === name) return known;
-  const terminal = terminalOfPersonSession(env);
+  const terminal = terminalOfSession(env);
   if (terminal === "") return known;
   return client.request("register", { ...session, cwd, name: `${name}@${terminal}` });
 }

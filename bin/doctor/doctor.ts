@@ -13,7 +13,7 @@ import { clients } from "../install/clients.ts";
 import { trustCheck } from "../leading.ts";
 import { dist } from "../version.ts";
 import { bytes, clean, listed, paragraphs } from "../view/text.ts";
-import { exitCodes, fail as failDoctor } from "../with-daemon.ts";
+import { exitCodes, fail as failCommand } from "../with-daemon.ts";
 import { bundleFile, bundleParts, writeBundle } from "./bundle.ts";
 import { checkAgentTools, checkClientSettings, checkClients } from "./clients.ts";
 import { checkDaemon } from "./daemon.ts";
@@ -243,7 +243,7 @@ export async function doctor(
 ): Promise<number> {
   if (fix && !yes && (ask === null || json)) {
     const error = "kite doctor --fix asks at a terminal; without one, or with --json, add --yes";
-    return failDoctor(world, json, "usage", error);
+    return failCommand(world, json, "usage", error);
   }
   const found = await checked(world, json);
   const who = { ask: yes ? null : ask, isQuiet: json, isAgent: fix && (await isAgents(world)) };
@@ -280,7 +280,7 @@ async function reported(
     return { file, bytes: size };
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    failDoctor(world, json, "not_written", `the report was not written: ${errorText(error)}`);
+    failCommand(world, json, "not_written", `the report was not written: ${errorText(error)}`);
     return "failed";
   }
 }

@@ -8,16 +8,11 @@ import { projectSettings, sharedSettings, userSettings } from "../../hooks/claud
 import * as hooks from "../../hooks/claude-code/settings/install.ts";
 import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/plugin.ts";
 import { clientName } from "../../hooks/claude-code/spawn.ts";
+import { codexEvents, copilotEvents, events, geminiEvents } from "../../hooks/clients/clients.ts";
 import {
-  events,
-  codexEvents as eventTable,
-  copilotEvents as eventTableCopilot,
-  geminiEvents as eventTableGemini2,
-} from "../../hooks/clients/clients.ts";
-import {
-  clientName as clientNameCodex,
   codexEntries,
   codexHome,
+  clientName as codexName,
   configFile,
   hooksBehind,
   hooksFile,
@@ -199,11 +194,11 @@ const codex: AgentClient = {
       return `${hooks} behind Kite's in ${hooksFile(env)}; Codex trusts a hook where it stands, so start codex and look at its review: until then it skips what moved`;
     },
     toolsLine: ({ paths }) => `codex mcp add kite -- ${shellArgument(mcpPath(paths.bin))}`,
-    events: eventTable.map(({ event }) => event),
+    events: codexEvents.map(({ event }) => event),
     inForce:
       "in sessions that start once Codex trusts the hooks; until then it skips them, codex exec without a word",
     todo: [
-      `to trust the hooks: start codex and look at its review, or kite install --client ${clientNameCodex} --trust`,
+      `to trust the hooks: start codex and look at its review, or kite install --client ${codexName} --trust`,
     ],
   }),
   checks: world => checkCodex(world, missingTrust),
@@ -240,7 +235,7 @@ async function askClient<T>(
   work: (server: AppServer, ours: Ours) => Promise<T>,
 ): Promise<T> {
   const { paths, env } = world;
-  const program = programOnPath(world, clientNameCodex);
+  const program = programOnPath(world, codexName);
   if (program === null)
     throw new InstallFailed(
       "no codex is in PATH to be asked: start codex, and trust Kite's hooks in its review",
@@ -264,7 +259,7 @@ async function askClient<T>(
 const copilot = filesClient(copilotHere, {
   hooks: ({ paths, env }) => hooksOfCopilot(paths, env),
   tools: ({ paths, env }) => toolsOfCopilot(paths, env),
-  events: eventTableCopilot.map(({ event }) => event),
+  events: copilotEvents.map(({ event }) => event),
   inForce: "in sessions of Copilot that start from now on",
 });
 
@@ -273,7 +268,7 @@ const copilot = filesClient(copilotHere, {
 const gemini = filesClient(geminiHere, {
   hooks: ({ paths, env }, hasTools) => settingsOf(paths, env, hasTools),
   tools: null,
-  events: eventTableGemini2.map(({ event }) => event),
+  events: geminiEvents.map(({ event }) => event),
   inForce: "in sessions of Gemini CLI that start from now on",
 });
 

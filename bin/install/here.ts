@@ -9,10 +9,10 @@ import { join } from "node:path";
 import { commandsIn, userSettings } from "../../hooks/claude-code/settings/files.ts";
 import { clientName, clientProgram } from "../../hooks/claude-code/spawn.ts";
 import { copilotClient, geminiClient, opencodeClient } from "../../hooks/clients/clients.ts";
-import { clientName as clientNameCodexHere, codexHome, hasHooks } from "../../hooks/install/codex.ts";
-import { copilotHome, hasHooks as hasHooksCopilotHere } from "../../hooks/install/copilot.ts";
+import { codexHome, clientName as codexName, hasHooks } from "../../hooks/install/codex.ts";
+import { copilotHome, hasHooks as hasCopilotHooks } from "../../hooks/install/copilot.ts";
 import { InstallFailed } from "../../hooks/install/file.ts";
-import { geminiFolder, hasHooks as hasHooksGeminiHere } from "../../hooks/install/gemini.ts";
+import { geminiFolder, hasHooks as hasGeminiHooks } from "../../hooks/install/gemini.ts";
 import { configFolder, hasPlugin } from "../../hooks/install/opencode.ts";
 import { installsOf } from "../../hooks/install/records.ts";
 import type { ProcessContext } from "../context/process-context.ts";
@@ -44,11 +44,11 @@ function isConnected({ env, paths }: Pick<ProcessContext, "env" | "paths">): boo
 // Whether Codex is here, and connected.
 
 export const codexHere: ClientHere = {
-  name: clientNameCodexHere,
+  name: codexName,
   title: "Codex",
   find: world => {
     const folder = codexHome(world.env);
-    return programOnPath(world, clientNameCodexHere) ?? (existsSync(folder) ? folder : null);
+    return programOnPath(world, codexName) ?? (existsSync(folder) ? folder : null);
   },
   isConnected: ({ paths, env }) => hasHooks(paths, env),
 };
@@ -64,7 +64,7 @@ export const copilotHere: ClientHere = {
     const folder = copilotHome(world.env);
     return programOnPath(world, name) ?? (existsSync(folder) ? folder : null);
   },
-  isConnected: ({ env }) => hasHooksCopilotHere(env),
+  isConnected: ({ env }) => hasCopilotHooks(env),
 };
 
 // Whether Gemini CLI is here, and connected.
@@ -78,7 +78,7 @@ export const geminiHere: ClientHere = {
     const folder = geminiFolder(world.env);
     return programOnPath(world, geminiName) ?? (existsSync(folder) ? folder : null);
   },
-  isConnected: ({ paths, env }) => hasHooksGeminiHere(paths, env),
+  isConnected: ({ paths, env }) => hasGeminiHooks(paths, env),
 };
 
 // Whether OpenCode is here, and connected.

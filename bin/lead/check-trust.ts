@@ -39,7 +39,7 @@ import {
 import { type ProcessContext, print, printJson, screenOf } from "../context/process-context.ts";
 import { type FindRepository, findRepository, namedDirectory, ProjectUnknown } from "../context/project.ts";
 import { damaged, oddFile } from "../doctor/odd-files.ts";
-import { advise, aside, type Check as CheckDoctor, fail as failDoctor } from "../doctor/results.ts";
+import { advise, aside, type Check as DoctorCheck, fail as doctorFail } from "../doctor/results.ts";
 import { defined } from "../entry.ts";
 import { sawFile } from "../settings/off-now.ts";
 import { tilde } from "../view/places.ts";
@@ -477,11 +477,11 @@ export async function listTrusted(world: ProcessContext, json: boolean): Promise
 // Checks the record of the projects' checks that a person trusted.
 
 /** Returns no check if the record is well or there is none. */
-export function checkTrusted(world: ProcessContext): CheckDoctor[] {
+export function checkTrusted(world: ProcessContext): DoctorCheck[] {
   const { trusted } = world.paths;
   const odd = oddFile(trusted);
   if (odd !== null)
-    return [failDoctor("trust", `${odd.what}, so no project's checks are trusted`, odd.advice)];
+    return [doctorFail("trust", `${odd.what}, so no project's checks are trusted`, odd.advice)];
   try {
     readTrusted(trusted);
     return [];
@@ -489,6 +489,6 @@ export function checkTrusted(world: ProcessContext): CheckDoctor[] {
     if (!(error instanceof InstallFailed)) throw error;
     const detail = `${damaged(trusted)}, so no project's checks are trusted`;
     const advice = advise("put it aside, then trust the projects again (kite check --trust)", aside(trusted));
-    return [failDoctor("trust", detail, advice)];
+    return [doctorFail("trust", detail, advice)];
   }
 }

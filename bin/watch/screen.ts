@@ -37,8 +37,8 @@ import {
   cut,
   paint,
   type Screen,
-  table as tableWatch,
   unpainted,
+  table as watchTable,
   widthOf,
   wrap,
 } from "../view/text.ts";
@@ -451,7 +451,7 @@ function agentSections(data: WatchData, session: SessionRow, screen: Screen): Se
 }
 
 function helpLines(screen: Screen): string[] {
-  return ["", ...tableWatch(keysHelp, [{}, { min: 12 }], screen, 2)];
+  return ["", ...watchTable(keysHelp, [{}, { min: 12 }], screen, 2)];
 }
 
 function footerLine(data: WatchData, mode: WatchMode, screen: Screen): string {
