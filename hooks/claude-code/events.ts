@@ -20,8 +20,8 @@ export const teamTools = ["TaskUpdate", "SendMessage", "Agent", "EnterWorktree",
 export interface EventRow<Name extends string = string> {
   readonly event: Name;
   /**
-   * `waits`: the client goes on when the hook has answered. `async`: it goes on at once. `waking`: it goes on at once, and
-   * if the hook exits with 2, its standard error wakes the session; the event has another hook beside it.
+   * `waits`: the client goes on when the hook has answered. `async`: it goes on at once. `waking`: it goes on at once.
+   * If the hook exits with 2, its standard error wakes the session. The event has another hook beside it.
    */
   readonly how: "waits" | "async" | "waking";
   readonly registrations: readonly Registration[];
@@ -92,8 +92,9 @@ export const eventTable = [
     { matcher: "Bash", if: "Bash(bash -*)", ...index },
     { matcher: "Bash", if: "Bash(sh *)", ...index },
     { matcher: "Bash", if: "Bash(zsh *)", ...index },
-    // Plain commands that wipe or change the files they name. A rule of one word and `*` costs least: a line with a
-    // variable or a substitution starts a process for each other rule, and for these only if nothing of it can be read.
+    // Plain commands that wipe or change the files they name. A rule of one word and `*` costs least. A line with a
+    // variable or a substitution starts a process for each other rule. It starts one for these only if the client can
+    // read nothing of it.
     { matcher: "Bash", if: "Bash(rm *)", ...files },
     { matcher: "Bash", if: "Bash(mv *)", ...files },
     { matcher: "Bash", if: "Bash(sed -i*)", ...files },

@@ -361,8 +361,8 @@ function writtenFile(event: Event): string | null {
 type ClientTask = Extract<HookAction, { do: "client_task" }>;
 
 /**
- * What the event says of a task; nothing if it names none. Events of the lead name no team, those of its teammates do,
- * and all mean one list: that of the team that the lead's session has, or would have.
+ * What the event says of a task; nothing if it names none. Events of the lead name no team; events of its teammates do.
+ * All mean the list of the team that the lead's session has, or would have.
  */
 function clientTask(
   event: Event,

@@ -58,7 +58,7 @@ function parentFile(agent: string, session: string | null, transcript: string | 
 /**
  * Which agents are gone when the main agent stops, by the tasks that still run; null if these do not tell.
  *
- * A subagent that does not run has ended, unless a teammate or a background agent may wait for it: the client does not
+ * A subagent that does not run has ended, unless a teammate or a background agent may wait for it. The client does not
  * list what these wait for. It lists teammates under other ids than their own, so teammates do not count as gone.
  */
 export function goneAgents(event: Event): ((agent: string) => boolean) | null {

@@ -130,8 +130,9 @@ function startDaemon(then: () => void): boolean {
 }
 
 /**
- * Returns whether another entry forwards the event: one that names this Kite's program in the person's settings, or, if
- * this entry is a plugin's, the project's committed one. So each event has one hook, however often Kite is installed.
+ * Returns whether another entry forwards the event: one in the person's settings that names this Kite's program. For an
+ * entry of a plugin, the project's committed entry counts, too. So each event has one hook, however often Kite is
+ * installed.
  */
 function isForwardedElsewhere(): boolean {
   const { env } = process;
@@ -206,7 +207,7 @@ function requestLine(payload: string): Buffer {
 }
 
 /**
- * Connects again until there is an answer. The daemon writes a blank line at once when it parks the request; from then
+ * Connects again until there is an answer. The daemon writes a blank line at once when it parks the request. From then
  * on the hook reconnects after a lost connection and sends the same bytes. Before a tool it also reconnects if the
  * daemon accepted and closed the connection silently: that daemon lives, but has no free descriptor.
  */

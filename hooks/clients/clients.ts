@@ -59,8 +59,8 @@ export const copilotEvents = tableOf(
 export type CopilotEvent = (typeof copilotEvents)[number]["event"];
 
 /**
- * What is known of Codex. A server in the background runs the sessions of all its windows and outlives them, so a session
- * that has no turn any more may never be told to have ended.
+ * What is known of Codex. A server in the background runs the sessions of all its windows and outlives them. So the
+ * client may never tell that a session without a turn has ended.
  */
 export const codexClient: AgentClient = {
   name: "codex",
@@ -82,8 +82,8 @@ export const codexClient: AgentClient = {
 };
 
 /**
- * The session stays in the window's own process: the client's server in the background has the environment of the window that
- * started it, and outlives this one.
+ * The session stays in the window's own process. The client's server in the background has the environment of the
+ * window that started it, and outlives this window.
  */
 export const codexSpawn: TerminalClient = {
   name: codexClient.name,

@@ -29,11 +29,13 @@ const callBegin: Row = (event, actor, context) => {
 };
 
 /**
- * The client checks with neither tool what its agent has seen. `write_file` replaces the file. `replace` works wherever its old
- * text stands, so it loses nobody's lines; of a change during its wait only a denial tells the agent in time.
+ * The client checks with neither tool what its agent has seen. `write_file` replaces the file. `replace` works wherever
+ * its old text stands, so it loses nobody's lines. Only a denial tells the agent in time that the file changed while
+ * the call waited.
  *
- * Kite asks for no event of `read_file`: that would be a process for each read of a session, and spare it one denied
- * `write_file` for a file that another one changed meanwhile. Most of its edits are a `replace`, which needs none.
+ * Kite asks for no event of `read_file`, which would start a process for each read of a session. The event would spare
+ * one denied `write_file` for each file that another session changed meanwhile. Most of the client's edits are a
+ * `replace`, which needs none.
  */
 function editBy(tool: string, file: string): Edit {
   return { file, overwrites: tool === "write_file", hearsDenialsAlone: true, isOwn: isOwnFile(file) };

@@ -18,8 +18,9 @@ import type { HookPlan } from "../seam/plan.ts";
 import { type OpencodeEvent, opencodeClient, type Words } from "./clients.ts";
 
 /**
- * The client's tools that write one file: `write` replaces it, and neither checks whether the agent has seen it. The plugin is in
- * the client's process, so it remembers when each file was read, and says it with the next write: a read sends nothing.
+ * The client's tools that write one file: `write` replaces it, and neither checks whether the agent has seen it. The
+ * plugin is in the client's process, so it remembers when each file was read. It says so with the next write: a read
+ * sends nothing.
  */
 const writes: ReadonlySet<string> = new Set(["edit", "write"]);
 

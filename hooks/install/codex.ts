@@ -306,8 +306,8 @@ export function toolsAndTrustOf(paths: KitePaths, env: Env): ClientFile {
 }
 
 /**
- * Returns the client's keys for Kite's entries: the file, the event, the group and the entry; with the file's name and with
- * that of the file behind a link. Empty if the file cannot be read.
+ * Returns the client's keys for Kite's entries: the file, the event, the group and the entry. If the file is a link,
+ * keys name the link and the file behind it. Empty if the file cannot be read.
  */
 export function keysOf(paths: KitePaths, env: Env): readonly string[] {
   const file = hooksFile(env);
@@ -321,8 +321,8 @@ export function keysOf(paths: KitePaths, env: Env): readonly string[] {
 }
 
 /**
- * Returns how many hooks of others get another place when Kite's are taken out, since they stand behind these: the client
- * trusts a hook where it stands. 0 if the file cannot be read.
+ * Returns how many hooks of others stand behind Kite's and get another place when Kite's are removed. The client trusts
+ * a hook only where it stands. 0 if the file cannot be read.
  */
 export function hooksBehind(paths: KitePaths, env: Env): number {
   const isKites = (entry: unknown) => isOurs(entry, paths.bin);
@@ -357,8 +357,8 @@ function groupsIn(file: string): readonly Group[] {
 }
 
 /**
- * Returns true if a new window of the client asks first whether it may run Kite's hooks: it has no note that it trusts one of
- * them. False if its files cannot be read.
+ * Returns true if a new window of the client asks first whether it may run Kite's hooks. It does if one of them is
+ * missing in its notes of what it trusts. False if its files cannot be read.
  */
 export function asksForTrust(paths: KitePaths, env: Env): boolean {
   try {

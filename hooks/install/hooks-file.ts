@@ -205,8 +205,8 @@ export async function takeOutHooksFile(
 }
 
 /**
- * Runs `work`, in which the client itself changes a recorded file for Kite, and notes the new text as Kite's: a later
- * removal still restores the file byte for byte, if nobody else had changed it before.
+ * Runs `work`, in which the client itself changes a recorded file for Kite, and notes the new text as Kite's. So a
+ * later removal still restores the file byte for byte, if nobody else had changed it before.
  */
 export async function whileClientWrites<T>(
   paths: KitePaths,

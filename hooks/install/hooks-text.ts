@@ -36,9 +36,9 @@ export interface Created {
 }
 
 /**
- * Returns the settings with exactly these groups of Kite's. New ones come last in an event's list. Where an event has as
- * many of Kite's groups as before, they keep their places, and so do all others: a client may know hooks by their place.
- * `before` lists the objects that an earlier call created, if known. Returns the same text if nothing is missing. Throws
+ * Returns the settings with exactly these groups of Kite's. New ones come last in an event's list. If an event has as
+ * many of Kite's groups as before, all groups keep their places: a client may know hooks by their place. `before` lists
+ * the objects that an earlier call created, if known. Returns the same text if nothing is missing. Throws
  * SettingsRefused if the text is no JSON object or has another form under `hooks`.
  */
 export function addHooks<C extends Created>(
@@ -255,8 +255,8 @@ function programWord(bin: string | null): string {
 }
 
 /**
- * Returns true if an entry runs this Kite's hook client, present or older: all lie in its `bin` folder, named in full or
- * as on every machine.
+ * Returns true if an entry runs this Kite's hook client, present or older. All lie in its `bin` folder, named in full
+ * or as on every machine.
  */
 export function isOurs(entry: unknown, bin: string): boolean {
   if (typeof entry !== "object" || entry === null) return false;

@@ -175,9 +175,9 @@ export interface Made {
 }
 
 /**
- * Returns the text with the entry, with which the client starts the server, under `path` (names of objects, from the root); the
- * same text if it has the entry.
- * Throws SettingsRefused if the text is no JSON object, or another server has the name.
+ * Returns the text with the entry with which the client starts the server. The entry stands under `path` (names of
+ * objects, from the root). Returns the same text if it has the entry. Throws SettingsRefused if the text is no JSON
+ * object, or another server has the name.
  */
 export function addServer(
   text: string,

@@ -28,9 +28,9 @@ import { type HookProgram, perlCommand } from "./hooks-text.ts";
 
 /**
  * The launcher: the program that a hook client runs if a session or turn begins and no daemon listens. It ends when a
- * daemon answers. It lies beside the clients and contains the environment that a daemon needs, so that no variable of
- * the hook (keys, the session's own) reaches the daemon. It runs `kite up`, which starts one daemon even if many
- * launchers run.
+ * daemon answers. It lies beside the clients and contains the environment that a daemon needs. So no variable of the
+ * hook (keys, the session's own) reaches the daemon. It runs `kite up`, which starts one daemon even if many launchers
+ * run.
  */
 interface LauncherOptions {
   readonly home: string;

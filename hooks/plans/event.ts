@@ -44,8 +44,8 @@ export interface Worker {
 
 /**
  * One event: the fields that most rows read, null where absent, who acts, and all of it. Shared plans look in `raw` for
- * `tool_input`, `tool_response`, `source`, `stop_hook_active` and the labels below; an adapter whose client has other names
- * for these gives them in this form.
+ * `tool_input`, `tool_response`, `source`, `stop_hook_active` and the labels below. If a client has other names for
+ * these, its adapter translates them.
  */
 export interface Event extends Readonly<Record<Field, string | null>> {
   readonly client: AgentClient;
@@ -79,8 +79,8 @@ const absent: Readonly<Record<Field, null>> = {
 };
 
 /**
- * Reads an event; `workerOf` tells who acts in one that names an agent. One field that is neither text within its bound nor
- * absent makes the whole event read as empty: an agent's id that is not text must not turn the agent's edit into its
+ * Reads an event; `workerOf` tells who acts in one that names an agent. If one field is neither text within its bound
+ * nor absent, the whole event reads as empty. An agent's id that is not text must not turn the agent's edit into its
  * session's.
  */
 export function readEvent(
@@ -181,7 +181,10 @@ export function tableOf<const Name extends string>(
   return rows;
 }
 
-/** How long an event may take: a session's start, a turn, the end of a call, a write, and a write where Esc ends no hook. */
+/**
+ * How long an event may take: a session's start, a turn, the end of a call, a write. The last one is a write where Esc
+ * ends no hook.
+ */
 export const times = {
   start: { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs },
   turn: { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs },

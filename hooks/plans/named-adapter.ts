@@ -66,8 +66,8 @@ const names = {
 const subagent: Worker = { isSubagent: true, isTeammate: false, teammate: null, parentFile: null };
 
 /**
- * Variables that count. Others may be those of another client, in whose shell this one was started; a spawned agent's record is
- * tied to the first session that names it.
+ * Variables that count. Others may be those of another client, in whose shell this one was started. A spawned agent's
+ * record is tied to the first session that names it.
  */
 const variables = ["HOME", "KITE_SPAWN"] as const;
 

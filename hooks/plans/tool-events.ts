@@ -67,8 +67,9 @@ function hidden(deed: string, variables: readonly string[]): Answer {
 }
 
 /**
- * A shell line asks for nothing unless it has git commands that reach the working tree or the index, plain commands that
- * wipe or change the files that they name, programs that a role may forbid, or writes Kite's own files.
+ * A shell line asks for nothing unless one of its commands matters. Those are git commands that reach the working tree
+ * or the index, and plain commands that wipe or change the files they name. Programs that a role may forbid, and writes
+ * to Kite's own files, matter, too.
  */
 export const preShell: Row = (event, actor, context) => {
   const line = inputText(event, "command");
@@ -253,9 +254,9 @@ export function editEnd(
 // The events around a tool that applies a patch: it writes many files at once, named in the text of the patch.
 
 /**
- * Locks all files of the patch `text`, or none. A move is two of them. The client checks the patch against the files after this
- * event; then only a file that the patch adds or deletes as a whole can lose a change that the agent never saw. The others
- * may have changed: no denial is due to them.
+ * Locks all files of the patch `text`, or none. A move is two of them. The client checks the patch against the files
+ * after this event. So only a file that the patch adds or deletes as a whole can lose a change that the agent never
+ * saw. The others may have changed: no denial is due to them.
  */
 export function prePatch(event: Event, actor: Actor, { waitMs }: HookContext, text: string | null): Plan {
   const { toolUseId, cwd } = event;

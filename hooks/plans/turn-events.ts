@@ -106,8 +106,9 @@ export const subagentStart: Row = (event, actor, context) => {
   return { actions, answer: outcomes => agentStartAnswer({ session, cwd }, outcomes) };
 };
 
-// The second hook of a Stop: it wakes its session when a file is free that the session was refused, when an agent that it
-// leads stalls, when a merge of its branch comes back, or when it has not heard that others changed or removed its work.
+// The second hook of a Stop. It wakes its session when a refused file is free, when an agent that it leads stalls, or
+// when its branch's merge comes back. It also wakes the session if others changed or removed its work and the session
+// has not heard of it.
 
 const opening = "Kite: a file that you were refused is free now.";
 /** By it the prompt that follows is known as no person's. */

@@ -320,9 +320,10 @@ export type BaseAction =
     }
   | {
       /**
-       * The session stopped: wait, for a while, until a file is free that its main agent was refused in this turn, an agent
-       * that it leads stalls, or a merge of its branch comes back; or go on at once for notices that others changed its work.
-       * `unattended`: no person expects it to go on; only if Kite spawned it does it wait.
+       * The session stopped. Wait, for a while, until a file that its main agent was refused in this turn is free. An
+       * agent that it leads and that stalls ends the wait, too, and so does a merge of its branch that comes back.
+       * Notices that others changed its work end the wait at once. `unattended`: no person expects it to go on; only if
+       * Kite spawned it does it wait.
        */
       readonly do: "await_release";
       readonly session: string;

@@ -262,9 +262,9 @@ export type BaseOutcome<N extends Names> =
       /** The session's own name. */
       readonly self: string;
       /**
-       * The other sessions of the project, the nearest first: those that work on the same files, then in the same
-       * directory, then on the same branch, then the rest; each time those seen last first. The daemon gives as many as
-       * can be shown, and the number of further ones.
+       * The other sessions of the project, the nearest first. Sessions on the same files come first, then those in the
+       * same directory, then those on the same branch, then the rest. Within each group those seen last come first. The
+       * daemon gives as many as can be shown, and the number of further ones.
        */
       readonly sessions: readonly SessionRow[];
       readonly moreSessions: number;
@@ -272,8 +272,8 @@ export type BaseOutcome<N extends Names> =
       readonly elsewhere?: readonly ElsewhereRow[];
       readonly moreElsewhere?: number;
       /**
-       * At a start, while the shared store is away: how long ago the project's tasks and messages were known, in milliseconds; null: they
-       * are not known. Absent: as of now.
+       * At a start, while the shared store is away: how long ago the project's tasks and messages were known, in
+       * milliseconds. Null: they are not known. Absent: as of now.
        */
       readonly storeAgoMs?: number | null;
       /** The session of an agent that starts within it, with the agents that were there; null: a session starts. */

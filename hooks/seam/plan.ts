@@ -14,7 +14,7 @@ export interface ClientLimits {
   /** Both events around a call have its id. False: an end is that of the latest call with the same tool and input. */
   readonly namesCalls: boolean;
   /**
-   * How long after its allow such a write may still land whose end the client never tells, in ms: `yieldMs` later its lock
+   * How long after its allow a write may still land if the client never tells its end, in ms. `yieldMs` later its lock
    * yields, and the next prompt ends it. Null: the client tells the end of each write, or of its turn.
    */
   readonly untoldWriteMs: number | null;
@@ -28,9 +28,9 @@ export interface ClientLimits {
    */
   readonly idleEndMs: number | null;
   /**
-   * The client tells no end of the session that `/clear` ends, and the next one of the same process goes on with it; one of
-   * these words in the command line of that process shows that it runs many sessions, so that nobody can tell which one.
-   * Null: the client tells the end.
+   * The client tells no end of the session that `/clear` ends, and the next session of the same process goes on with
+   * it. If the process's command line has one of these words, it runs many sessions. Then nobody can tell which session
+   * ended. Null: the client tells the end.
    */
   readonly clearGoesOnUnless: readonly string[] | null;
   /** Events name the subagent that acts. False: all agents of a session share their locks. */
@@ -115,9 +115,9 @@ export interface HookPlan {
   readonly refuses?: { readonly rule: string; readonly why: string };
   readonly answer: (outcomes: readonly HookOutcome[]) => Omit<HookReply, "ok">;
   /**
-   * The answer of outcomes that deny the tool, with what the person in front of the session reads of it: that Kite stopped
-   * it, and how to learn more. `name` is the agent's. Absent: the event is about no tool that could be denied. Null: the
-   * answer tells the person something else already.
+   * The answer of outcomes that deny the tool, with what the person in front of the session reads. The person reads
+   * that Kite stopped the tool, and how to learn more. `name` is the agent's. Absent: the event is about no tool that
+   * could be denied. Null: the answer tells the person something else already.
    */
   readonly tellDenial?: (outcomes: readonly HookOutcome[], name: string) => Omit<HookReply, "ok"> | null;
 }

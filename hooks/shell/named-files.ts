@@ -1,6 +1,7 @@
 /**
- * The files that plain commands of a line name, and what the commands do to these: `rm`, `truncate`, `cp`, `mv`, `tee`,
- * changes in place, patches, formatters, redirections. A word that only the shell knows names no file, nor does a folder that a formatter walks.
+ * The files that plain commands of a line name, and what the commands do to these. The commands: `rm`, `truncate`,
+ * `cp`, `mv`, `tee`, changes in place, patches, formatters, redirections. A word that only the shell knows names no
+ * file, nor does a folder that a formatter walks.
  */
 
 import { limits } from "../../protocol/limits.ts";

@@ -113,7 +113,7 @@ interface Arm {
   readonly body: Node;
 }
 
-// Short forms of zsh in bash's words, for lines that bash's grammar refuses: `for x (a b) git ...`,
+// Short forms of zsh in bash's words, for lines that bash's grammar refuses. They are `for x (a b) git ...`,
 // `foreach x (a b) ... end`, groups in patterns (`*.(ts|js)`), `&!` and `>!`.
 
 /** A text in quotes, or a quoted character: nothing in it is a form of zsh. */

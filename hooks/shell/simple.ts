@@ -201,8 +201,8 @@ function called(walk: Walk, body: Node, state: State): State {
 
 /**
  * Calls `run` with every program of the line, in order. The line begins in `dir`; null: not known. `args` are `$1` and
- * so on if they are known; `env` are the known variables of the shell; `wrote` hears of the files that redirections write.
- * Returns why a part of the line was not followed, or null.
+ * so on if they are known. `env` are the known variables of the shell. `wrote` hears of the files that redirections
+ * write. Returns why a part of the line was not followed, or null.
  */
 export function walkShell(
   node: Node,

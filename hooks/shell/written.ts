@@ -27,9 +27,9 @@ const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
 ]);
 
 /**
- * Returns the absolute names of those files that are in a folder of this name, at most `limits.ownWritesMax`; of a word that
- * is known in part only, the folder that its beginning names. The line begins in `dir`; `env` are the known variables of its
- * shell.
+ * Returns the absolute names of those files that are in a folder of this name, at most `limits.ownWritesMax`. If only a
+ * part of a word is known, it returns the folder that the word's beginning names. The line begins in `dir`; `env` are
+ * the known variables of its shell.
  */
 export function filesWritten(
   line: string,

@@ -1,6 +1,6 @@
 /**
- * What Kite's plugin for OpenCode does: it runs in the client's process, sends what the client does to the daemon, and does what
- * the answer says. It decides nothing.
+ * What Kite's plugin for OpenCode does. It runs in the client's process, sends what the client does to the daemon, and
+ * does what the answer says. It decides nothing.
  *
  * Invariants: it throws only to refuse a call. Each wait has an end of its own, because the client has no time-out. It imports
  * only modules of Node. It sends the names of files, patches and shell lines, and no other text of the agent. A read sends
