@@ -44,9 +44,9 @@ function waitOf(type: RequestType, params: object): number {
 }
 
 /**
- * Returns how long a request of a shared log waits for its answer, and for how long of this it is repeated, in milliseconds. A
- * bound that the caller gave holds; a repeat that could not be answered within it is not sent, and the caller hears that the
- * outcome is not known.
+ * Returns how long a request of a shared log waits for its answer, and for how long of this it is repeated, in
+ * milliseconds. A bound that the caller gave holds. A repeat that could not be answered within it is not sent, and the
+ * caller hears that the outcome is not known.
  */
 function repeatsOf(waitMs: number, isGiven: boolean): { readonly waitMs: number; readonly forMs: number } {
   const { storeRepeatMs, storeAnswerMs } = limits;
@@ -129,7 +129,7 @@ class Remembered {
   }
 
   /**
-   * Compares names as spelled. Restoring a released lock would be worse than losing a held one, so an unlock that names
+   * Compares names as spelled. Restoring a released lock would be worse than losing a held one. So an unlock that names
    * anything but whole requests makes this forget every lock of its session.
    */
   #release(request: Message): void {

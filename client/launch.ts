@@ -39,8 +39,8 @@ type Word = { readonly is: "ready" | "held" } | { readonly is: "error"; readonly
 const readyFd = 3;
 
 /**
- * Node's flags for the daemon. With twice the default of 16 MB for new objects, a busy daemon copies fewer of those that
- * live for one turn; one that is not busy takes no more memory.
+ * Node's flags for the daemon. With twice the default of 16 MB for new objects, a busy daemon copies fewer of those
+ * that live for one turn. An idle daemon takes no more memory.
  */
 export const nodeFlags = ["--max-semi-space-size=32"];
 

@@ -1,4 +1,7 @@
-/** The longest wait of an edit for its lock by the name of its agent's client, in ms: its hook must answer before it gives up. */
+/**
+ * The longest wait of an edit for its lock, by the name of its agent's client, in ms. The hook must answer before the
+ * client gives up.
+ */
 import { limits } from "./limits.ts";
 
 const longestWaitMs = limits.hookWriteBudgetMs - limits.firstByteMs;

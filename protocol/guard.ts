@@ -37,7 +37,7 @@ export interface GuardedCommand {
   /** Whether it reaches ignored files (`clean -x`, `stash -a`). */
   readonly ignored?: boolean;
   /**
-   * The command works on another worktree, which git finds by its path (`dir`) or by this end of the path; null: only
+   * The command works on another worktree, which git finds by its path (`dir`) or by this end of the path. Null: only
    * the shell knows which.
    */
   readonly elsewhere?: string | null;

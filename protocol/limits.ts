@@ -14,8 +14,8 @@ const guardLimits = {
   /** Sessions of whose branches the files are kept until the branch has other commits. */
   branchLooksMax: 500,
   /**
-   * How long after a look at a session's files its writes wait for the next one: a look takes about 30 ms of processor time among
-   * 50,000 files, so that a session that edits all the time costs a thousandth of one.
+   * How long after a look at a session's files its writes wait for the next look. A look takes about 30 ms of processor
+   * time among 50,000 files. So a session that edits all the time costs a thousandth of a processor.
    */
   branchLookPauseMs: 30_000,
   /** Files that branches of two machines changed: those that one step or event names, and files of others that a step looks at. */
@@ -244,8 +244,9 @@ const rescueLimits = {
   /** A store that could not be read is read again after this. */
   rescueReadAgainMs: 30_000,
   /**
-   * Numbers of versions and wipes that a start leaves out if the daemon before it did not end in order: more than an index loses
-   * at its end when the power fails, as its sync runs behind the answers. Nobody knows how many those were.
+   * Numbers of versions and wipes that a start leaves out if the daemon before it did not end in order. They are more
+   * than an index loses at its end when the power fails, because its sync runs behind the answers. Nobody knows how
+   * many those were.
    */
   rescueNumbersSkipped: 1_000,
   /** Dead lines of the index before it is written anew, if they are more than the live ones. */

@@ -108,8 +108,8 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
 }
 
 /**
- * Returns a PATH for Kite's own programs: without relative and empty entries, which depend on the working directory,
- * and without entries in a `node_modules`, which hold a project's programs.
+ * Returns a PATH for Kite's own programs. It leaves out relative and empty entries, which depend on the working
+ * directory, and entries in a `node_modules`, which hold a project's programs.
  */
 export function searchPath(path: string | undefined): string {
   return (path ?? "")

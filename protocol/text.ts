@@ -64,9 +64,9 @@ export function escaped(json: string): string {
 }
 
 /**
- * Returns `text` so that a person sees every character of it, to decide on: what is no printable ASCII as `‹U+202E›`, and
- * more than two blanks in a row as `‹9 blanks›`. Different texts look different. Commands keep their `<` and `>`, so this
- * is for a person's terminal only.
+ * Returns `text` so that a person who decides on it sees every character. Characters beyond printable ASCII show as
+ * `‹U+202E›`, and more than two blanks in a row as `‹9 blanks›`. Different texts look different. Commands keep their
+ * `<` and `>`, so this is for a person's terminal only.
  */
 export function visible(text: string): string {
   return text
@@ -112,8 +112,8 @@ export function shellArgument(text: string): string {
 }
 
 /**
- * Returns the file's path relative to `cwd` (both are absolute), upwards too (`../lib/a.ts`); or the absolute path if
- * it is shorter or shares no folder with `cwd`. All texts name files this way.
+ * Returns the file's path relative to `cwd` (both are absolute), upwards too (`../lib/a.ts`). Returns the absolute path
+ * if it is shorter or shares no folder with `cwd`. All texts name files this way.
  */
 export function nearPath(file: string, cwd: string): string {
   const to = file.split("/");

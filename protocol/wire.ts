@@ -9,9 +9,9 @@ import { limits } from "./limits.ts";
 const openBrace = 0x7b;
 
 /**
- * Adds to `lines` the lines in `bytes`, which end with a newline; blank ones are left out. One check of the encoding and
- * one string serve all of them, because a check and a string for each line cost more than to parse it. Returns false,
- * and adds nothing, if some byte is not UTF-8: only the plain way tells which line it is in.
+ * Adds to `lines` the lines in `bytes`, which end with a newline; blank ones are left out. One check of the encoding
+ * and one string serve all of them. A check and a string for each line would cost more than parsing the line. Returns
+ * false, and adds nothing, if some byte is not UTF-8: only the plain way tells which line it is in.
  *
  * The plain way is `LineDecoder`, byte by byte; `tests/protocol/wire.test.ts` holds the two equal.
  */

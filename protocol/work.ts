@@ -106,8 +106,8 @@ interface WaitingRole {
 }
 
 /**
- * A file that the branches of two sessions changed, one of this machine and one of another, and not to the same content, as far as
- * that is known: of work that is not committed it is not.
+ * A file that the branches of two sessions changed, one of this machine and one of another, and not to the same
+ * content. Kite does not know this for work that is not committed.
  */
 export interface SameFileRow {
   /** The path within the repository. */
@@ -139,9 +139,9 @@ export interface SameFileEvent {
 }
 
 /**
- * The machine of such a session told anew of it, so its name, branch or role may be another one, or a role waits for it or no more;
- * other changes of it have the events that a session's own have. It is in the log of the store and not in this machine's, so it has
- * no cursor.
+ * The machine of such a session told anew of it. So its name, branch or role may be another one, or a role may have
+ * begun or ceased to wait for it. Its other changes have the events that a session's own have. The event is in the log
+ * of the store and not in this machine's, so it has no cursor.
  */
 export interface ElsewhereEvent {
   readonly event: "elsewhere_changed";

@@ -11,8 +11,9 @@ const hexSchema = (what: string) =>
 const worktreeStateSchema = z.object({ ...baseShape, id: idSchema.optional(), cwd: pathSchema });
 
 /**
- * Returns the trusted checks of the worktree around `cwd`, an absolute path, that need no run: nothing that their `when`
- * names has changed since they were last green, or, of one that never was, since `base`.
+ * Returns the trusted checks of the worktree around `cwd`, an absolute path, that need no run. Nothing that their
+ * `when` names has changed since they were last green. For a check that never was green, nothing has changed since
+ * `base`.
  */
 const checkUnneededSchema = z.object({
   ...baseShape,

@@ -161,8 +161,8 @@ export interface DebateEntryRow {
 }
 
 /**
- * What a debate lacks before it can close: an answer to a challenge, a challenge to a rival, or, for the chosen
- * hypothesis, the challenge of another actor to any hypothesis.
+ * What a debate lacks before it can close: an answer to a challenge, or a challenge to a rival. For the chosen
+ * hypothesis it may lack the challenge of another actor to any hypothesis.
  */
 export interface MissingRow {
   readonly hypothesis: string;

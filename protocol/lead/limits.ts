@@ -22,7 +22,7 @@ export const leadLimits = {
   checkLinesShown: 20,
   /**
    * Steps that matching the globs of all checks against the changed files may take, and those in one turn of the event
-   * loop (about 1 ms); a check that is beyond the first bound applies.
+   * loop (about 1 ms). A check beyond the first bound applies.
    */
   checkGlobSteps: 50_000_000,
   checkGlobTurnSteps: 500_000,
@@ -117,8 +117,8 @@ export const leadLimits = {
   /** How often in a row an agent that stops on a failed call is sent on. */
   sentOnMax: 2,
   /**
-   * How often an agent that did what the quality gate asked for is held back for one reason that it cannot end: files
-   * change again after each green run, or the worktree cannot be looked at.
+   * How often an agent that did what the quality gate asked for is held back for one reason that it cannot end.
+   * Examples: files change again after each green run; Kite cannot look at the worktree.
    */
   completionRefusalsMax: 3,
   /** States and green runs of checks that are compared with the present one, and files of them all. */

@@ -15,9 +15,9 @@ export const mergeStates = ["queued", "running", "merged", "checked", "returned"
 export type MergeState = (typeof mergeStates)[number];
 
 /**
- * Why a merge came back to its author: `conflict`, `red_check`, `unmergeable` (no such branch, no common history); or was
- * cancelled: `asked`, `interrupted`, `dependency` (one that it waits for was not merged), `base` (its state kept it from
- * moving), `failed` (git, or the disk).
+ * Why a merge came back to its author: `conflict`, `red_check`, `unmergeable` (no such branch, no common history). Or
+ * why it was cancelled: `asked`, `interrupted`, `dependency` (one that it waits for was not merged), `base` (its state
+ * kept it from moving), `failed` (git, or the disk).
  */
 export const mergeReasons = [
   "conflict",

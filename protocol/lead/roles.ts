@@ -54,7 +54,7 @@ export interface RoleColumn {
   readonly role?: RoleBrief;
 }
 
-// Gates hold back an agent that would skip a step: it writes before it said what it is about, or calls a task done
+// Gates hold back an agent that would skip a step. It would write before it said what it is about, or call a task done
 // that nobody checked. The setting `gates` says which of them apply.
 
 export const gateNames = [

@@ -62,11 +62,12 @@ export const spawnCreateSchema = z.object({
 });
 
 /**
- * Asks how to go on with an agent that stalled. The requester does it: with `resume` it stops the session and has its
- * client resume it, with `start` it stops the agent and records another one (`spawn_create` with `replaces`). Until it has,
- * others are refused (`spawn_state`), for at most 3 minutes. If it is stopped meanwhile (`spawn_update` with `replacing:false`),
- * the requester gives up: the row is no longer `replacing`, and is `stopping` if the resumed client registers after that.
- * Refused by `lead_only`, and by `too_many_spawns` if two agents in a row took the place of a first one.
+ * Asks how to go on with an agent that stalled. The requester does it. With `resume` it stops the session and has its
+ * client resume it. With `start` it stops the agent and records another one (`spawn_create` with `replaces`). Until it
+ * has, others are refused (`spawn_state`), for at most 3 minutes. If it is stopped meanwhile (`spawn_update` with
+ * `replacing:false`), the requester gives up. Then the row is no longer `replacing`, and is `stopping` if the resumed
+ * client registers after that. Refused by `lead_only`, and by `too_many_spawns` if two agents in a row took the place
+ * of a first one.
  */
 const spawnReplaceSchema = z.object({
   ...actorShape,
@@ -84,8 +85,9 @@ const spawnUpdateSchema = z.object({
   /** `failed`: it did not start. `stopped`: it was stopped. Every other state follows from what its session does. */
   state: z.enum(["failed", "stopped"]).optional(),
   /**
-   * It is about to be stopped: the end of its session is no failure. Of an agent that has ended: for 30 s, a session that its
-   * client begins again is to be stopped, too, unless a person prompts it. False: it could not be stopped, or did not return.
+   * It is about to be stopped: the end of its session is no failure. If the agent has ended, a session that its client
+   * begins again within 30 s is to be stopped, too, unless a person prompts it. False: it could not be stopped, or did
+   * not return.
    */
   stopping: z.boolean().optional(),
   /** Nobody is to go on in its place: who is about to resume or replace it gives up. */

@@ -6,7 +6,8 @@ import { type RequestTable, reply } from "../request-table.ts";
 import { isObject } from "../wire.ts";
 import { baseShape } from "./session.ts";
 
-// What a client in a container says of its mounts, so that one file has one name: in `hello`, and with each event of a hook.
+// What a client in a container says of its mounts, so that one file has one name. It says so in `hello`, and with each
+// event of a hook.
 
 export const mountsSchema = z.object({
   /** The client's mount and process namespaces, as `/proc/self/ns` names them: `mnt:[4026532567] pid:[4026532570]`. */
@@ -29,12 +30,12 @@ const eventSchema = z.custom<Readonly<Record<string, unknown>>>(isObject, {
 
 /**
  * One event of an agent's client, forwarded as received. `env` holds the few environment variables that the daemon
- * uses, and the parent's pid. `reply: "raw"` asks for a header line `exitCode stdoutBytes stderrBytes envBytes`, then
- * those bytes, then the end of the connection (for clients without a JSON parser). `wake` marks the second hook of
- * a Stop: exit code 2 wakes the session. `statusLine`: the event is what the client gives its status line, and the
- * output is the line; it changes nothing, and is no sign of life. `client` names the agent's client; without it the event is
- * of Claude Code. A name that the daemon does not know: `not_available`.
- * `mounts`: the hook runs in a container.
+ * uses, and the parent's pid. `reply: "raw"` is for clients without a JSON parser. It asks for a header line
+ * `exitCode stdoutBytes stderrBytes envBytes`, then those bytes, then the end of the connection. `wake` marks the
+ * second hook of a Stop: exit code 2 wakes the session. `statusLine`: the event is what the client gives its status
+ * line, and the output is the line. It changes nothing, and is no sign of life. `client` names the agent's client;
+ * without it the event is of Claude Code. A name that the daemon does not know: `not_available`. `mounts`: the hook
+ * runs in a container.
  */
 export const hookSchema = z.object({
   ...baseShape,

@@ -48,15 +48,15 @@ export const fileLockSchema = z
     /** Keep the queue position for a minute when this connection closes while waiting. */
     detach: z.boolean().optional(),
     /**
-     * Refuse at once (`lock_held`, with `use:"kept"`) if another actor has locked one of the files until its work is done,
-     * as nobody knows when that is. Without it the request waits for such a lock as for others.
+     * Refuse at once (`lock_held`, with `use:"kept"`) if another actor has locked one of the files until its work is
+     * done. Nobody knows when that is. Without it the request waits for such a lock as for others.
      */
     unlessKept: z.boolean().optional(),
     /** Push `lock_queued` to this connection when the request has to wait. */
     progress: z.boolean().optional(),
     /**
-     * A person asks, and may lock any directory. Without it a registered session's reach below its project's worktrees and
-     * its working directory, and nobody's hold a home or a session of another project (`person_only`).
+     * A person asks, and may lock any directory. Without it a registered session's locks reach below its project's
+     * worktrees and its working directory. Nobody's hold a home or a session of another project (`person_only`).
      */
     byPerson: z.literal(true).optional(),
     command: commandSchema.optional(),
@@ -119,8 +119,8 @@ export interface WaiterRow extends ActorRow {
 }
 
 /**
- * Why a lock does not yield to waiters: `writes`, a write is in flight; `command`, a command that runs holds it until its
- * end; `kept`, its holder locked it until it releases it.
+ * Why a lock does not yield to waiters. `writes`: a write is in flight. `command`: a running command holds it until its
+ * end. `kept`: its holder locked it until it releases it.
  */
 export type LockUse = "writes" | "command" | "kept";
 

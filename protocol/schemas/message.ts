@@ -17,8 +17,8 @@ const recipientSchema = z
 const textSchema = z.string().min(1);
 
 /**
- * Sends a message within the sender's project: `to` is a session's id, a prefix of one, a name (an agent's within
- * a session is `alice/Explore`), or `everyone`. Refused by `recipient_gone`, `recipient_ambiguous` (with `matches`),
+ * Sends a message within the sender's project. `to` is a session's id, a prefix of one, a name (an agent's within a
+ * session is `alice/Explore`), or `everyone`. Refused by `recipient_gone`, `recipient_ambiguous` (with `matches`),
  * `inbox_full`, `too_many_messages`, `messages_full`, `message_too_long`.
  */
 export const messageSendSchema = z

@@ -63,8 +63,8 @@ export interface OverviewReply {
   /** What is odd about the user's settings; absent: nothing. */
   readonly settings?: SettingsRow;
   /**
-   * What was wiped in the last hour, of `project` or of all, and is in no commit and no file: the latest first, with the files that
-   * are lost. Absent where Kite keeps nothing, and in answers of earlier daemons.
+   * What was wiped in the last hour, of `project` or of all, and is in no commit and no file. The latest comes first,
+   * with the files that are lost. Absent where Kite keeps nothing, and in answers of earlier daemons.
    */
   readonly wiped?: readonly WipeRow[];
   /** What is damaged of the work that Kite keeps, with the trouble of now; absent: nothing, or Kite keeps nothing. */

@@ -7,9 +7,9 @@ import type { ActorRow } from "./lock.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 /**
- * Why a version was kept: after a `write`; `before_wipe`: a line that wipes the file was about to run; `before_restore`: as
- * a restore found the file; `outside`: something changed the file that Kite did not see; `set_aside`: a content of which Kite
- * does not know any more whose it was, nor in which file.
+ * Why a version was kept. `write`: after a write. `before_wipe`: a line that wipes the file was about to run.
+ * `before_restore`: as a restore found the file. `outside`: something that Kite did not see changed the file.
+ * `set_aside`: Kite no longer knows whose the content was, nor in which file.
  */
 const versionKinds = ["write", "before_wipe", "before_restore", "outside", "set_aside"] as const;
 export type VersionKind = (typeof versionKinds)[number];

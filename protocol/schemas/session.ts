@@ -49,8 +49,9 @@ const deregisterSchema = z.object({
 });
 
 /**
- * Finds the agent behind a call from a process that many agents share: by the tool use that an event named before; by
- * the command that an agent of session `id` has just typed; else the main agent of the process's session.
+ * Finds the agent behind a call from a process that many agents share. It goes by the tool use that an event named
+ * before, or by the command that an agent of session `id` has just typed. Otherwise it is the main agent of the
+ * process's session.
  */
 const whoamiSchema = z.object({
   ...baseShape,

@@ -199,8 +199,8 @@ export interface StoreLeaveReply extends CopyRow, CopyNotes {
   /** The store knows that this machine left; false: it does not answer, or this only says what would be done. */
   readonly told: boolean;
   /**
-   * Of a leave that does not ask the store: wall time in milliseconds as of which it is known; null: nothing of it is, so nothing
-   * comes back. Absent: as of now.
+   * For a leave that does not ask the store: wall time in milliseconds as of which the store is known. Null: nothing of
+   * it is known, so nothing comes back. Absent: as of now.
    */
   readonly storeAsOf?: number | null;
   /** An earlier request left it already: nothing was copied now. Absent: none did. */

@@ -21,8 +21,8 @@ const descriptionSchema = textSchema.regex(/\S/u, { error: "a task needs a descr
 const labelSchema = idSchema.max(limits.nameBytes);
 const labelsSchema = z.array(labelSchema).max(limits.taskLabelsMax);
 /**
- * A task by its whole id, or one of the request's project by its number behind `#` (`#12`), or by an unambiguous prefix or
- * last part of its id.
+ * A task by its whole id, or by an unambiguous prefix or last part of it. A task of the request's project also by its
+ * number behind `#` (`#12`).
  */
 const refSchema = idSchema;
 const dependsOnSchema = z.array(refSchema).max(limits.taskDependenciesMax);
