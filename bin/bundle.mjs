@@ -131,9 +131,9 @@ async function bundlePage(build, outdir) {
 }
 
 /**
- * Leaves the daemon and each program of `bin/frequent` a file of its own: the daemon would be built twice, and loading
- * some twenty chunks costs more than a frequent command. All other commands are chunks of one program, but for what a snapshot
- * shares with the page.
+ * Leaves the daemon and each program of `bin/frequent` a file of its own. Else the daemon would be built twice, and
+ * loading some twenty chunks costs more than a frequent command. All other commands are chunks of one program, but for
+ * what a snapshot shares with the page.
  */
 const builtApart = {
   name: "built-apart",
@@ -164,8 +164,8 @@ const storeApart = {
 };
 
 /**
- * Takes of the client for PostgreSQL what makes connections: no pool, no binding to a C library, no reader of addresses,
- * and no ways to read types of columns, for which the journal has its own.
+ * Takes of the client for PostgreSQL only what makes connections. It leaves out the pool, the binding to a C library
+ * and the reader of addresses. It leaves out ways to read types of columns, too, because the journal has its own.
  */
 const clientAlone = {
   name: "client-alone",

@@ -65,9 +65,9 @@ class Notices {
 export { salvage } from "../daemon/engine/salvage.ts";
 
 /**
- * Runs the daemon in this process until a request or signal stops it, then ends the process: 0 after a stop or if
- * another daemon already runs, 1 if the daemon could not start or go on. The starter gets one line about the start on
- * the descriptor named in `KITE_READY_FD`.
+ * Runs the daemon in this process until a request or signal stops it, then ends the process. The exit code is 0 after a
+ * stop or if another daemon already runs. It is 1 if the daemon could not start or go on. The starter gets one line
+ * about the start on the descriptor named in `KITE_READY_FD`.
  */
 export async function runDaemon({
   foreground,

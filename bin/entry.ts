@@ -25,8 +25,8 @@ interface LoadedCommand {
   /** Adds the arguments, options and action of the command. */
   readonly add: (command: Command, run: Run, all: Commands) => void;
   /**
-   * Returns what the words behind the command's name ask for, or null if only the parser can tell: it takes a fifth of the
-   * time of a frequent command, which has words without options most often.
+   * Returns what the words behind the command's name ask for, or null if only the parser can tell. The parser takes a
+   * fifth of the time of a frequent command, which most often has words without options.
    */
   readonly plain?: (words: readonly string[]) => Work | null;
 }

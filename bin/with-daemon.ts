@@ -243,8 +243,8 @@ function throwKnown({ paths }: ProcessContext, error: unknown, { person }: AskOp
 }
 
 /**
- * As `withDaemon`, for a command that `refuseAgent` let go on: its requests count as a person's, unless it acts in the name
- * of a session; with `person: "always"` also then.
+ * As `withDaemon`, for a command that `refuseAgent` let go on. Its requests count as a person's, unless it acts in the
+ * name of a session. With `person: "always"` they count as a person's also then.
  */
 export function asPerson(
   world: ProcessContext,

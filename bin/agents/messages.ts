@@ -46,8 +46,8 @@ import {
 type Who = Partial<Acting> & { readonly project: string };
 
 /**
- * Returns the sender of a command and its project: the session whose agent runs it, else a person at a terminal; the
- * project of the working directory, or the one given.
+ * Returns the sender of a command: the session whose agent runs it, else a person at a terminal. Its project is
+ * `project`, or else that of the working directory.
  */
 export async function who(world: ProcessContext, project?: string): Promise<Who> {
   return { ...actingSession(world.env), project: project ?? (await projectOf(world.cwd)) };

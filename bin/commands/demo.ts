@@ -246,9 +246,9 @@ interface Show {
 }
 
 /**
- * Plays four sessions over two files: one waits for another's turn to end, one gets a lock that its holder no longer
- * uses, one is killed and its lock is granted to a waiter, and one would stash the work of all. A caption comes before what
- * it tells of, and all that happens then is on the screen before the next caption.
+ * Plays four sessions over two files. One waits for another's turn to end; one gets a lock that its holder no longer
+ * uses. One is killed and a waiter gets its lock; one would stash the work of all. A caption comes before what it tells
+ * of, and all that happens then is on the screen before the next caption.
  */
 async function play(stage: Stage, show: Show): Promise<Played> {
   const cast = castOf(stage);

@@ -1,6 +1,6 @@
 /**
- * A verb of the command line and of the agents' tools, described once: its request, how each field is typed, what help says,
- * how success reads for a person, and what an agent does next.
+ * A verb of the command line and of the agents' tools, described once. It has its request, how each field is typed,
+ * what help says, how success reads for a person, and what an agent does next.
  */
 
 import { Argument, type Command, Option } from "commander";

@@ -37,9 +37,9 @@ export async function callingAgent(env: Env, words: readonly string[]): Promise<
 }
 
 /**
- * Returns the session and agent of another client than Claude Code whose shell runs `words`: no variable names them, but the
- * client's process is above this one, and its hook told what was typed. Null: there is none, or no daemon. Throws `Refused` if
- * several may be it.
+ * Returns the session and agent of another client than Claude Code whose shell runs `words`. No variable names them,
+ * but the client's process is above this one, and its hook told what was typed. Null: there is none, or no daemon.
+ * Throws `Refused` if several may be it.
  */
 export async function callingSession(env: Env, words: readonly string[]): Promise<Acting | null> {
   if (env["CLAUDECODE"] === "1" || actingSession(env) !== null) return null;
@@ -110,9 +110,9 @@ export interface NamedAgent {
 }
 
 /**
- * Returns the agent that `name` means: a session's id; else a name (a session's, an agent's `alice/Explore` or `Explore`,
- * an agent's id); else the beginning of a session's name or of an id. If several fit, those of the working directory's
- * project count. Null if none fits. Throws `Refused` with the list if it is ambiguous.
+ * Returns the agent that `name` means. `name` is a session's id; else a name (a session's, an agent's `alice/Explore`
+ * or `Explore`, an agent's id). Else it is the beginning of a session's name or of an id. If several fit, those of the
+ * working directory's project count. Null if none fits. Throws `Refused` with the list if it is ambiguous.
  */
 export async function agentCalled<A extends NamedAgent>(
   { cwd }: Pick<ProcessContext, "cwd">,

@@ -68,11 +68,11 @@ export type PersonsDeed = keyof typeof rows;
 
 export const personOnly: Readonly<Record<PersonsDeed, PersonOnly>> = rows;
 
-// The window of a terminal in which a person is: who is wrongly taken for an agent types a word that only the terminal
-// shows, and counts as a person in that window from then on.
+// The window of a terminal in which a person is. If Kite takes a person for an agent, the person types a word that only
+// the terminal shows. From then on they count as a person in that window.
 //
-// Invariant: a window is a terminal with the uppermost process that has it, by its id and its start time; what runs below
-// an agent's process within the window is the agent's, and is not asked.
+// Invariant: a window is a terminal with the uppermost process that has it, by its id and its start time. What runs
+// below an agent's process within the window is the agent's, and is not asked.
 
 /** A process with the terminal that it has. */
 interface Window {
@@ -173,9 +173,9 @@ async function typedAt(question: string): Promise<string | null> {
 }
 
 /**
- * Whether an agent's shell runs this command: by its environment, or because a session's process is above it, if a daemon
- * runs to say so; never by its terminal. Who is wrongly taken for an agent is asked there for a word.
- * A program that wants to hide from this can; Kite is a seat belt.
+ * Returns whether an agent's shell runs this command. The environment shows it, or a running daemon says that a
+ * session's process is above this one; the terminal never shows it. A person who is taken for an agent is asked there
+ * for a word. A program that wants to hide from this can; Kite is a seat belt.
  */
 export async function isAgents(world: ProcessContext, pid: number = process.pid): Promise<boolean> {
   return (await seemsAgents(world, pid)) && !(await isPersonsWindow(world));

@@ -135,8 +135,8 @@ export interface Lockable {
 }
 
 /**
- * Returns the words, typed in directory `cwd`, as a request names them: one that begins with @ is a resource, and the file
- * of that name is `./@name`. Throws `WrongName` and `EmptyName`.
+ * Returns the words, typed in directory `cwd`, as a request names them. A word that begins with @ is a resource, and
+ * the file of that name is `./@name`. Throws `WrongName` and `EmptyName`.
  */
 export function lockable(cwd: string, words: readonly string[]): Lockable {
   const resources = words.filter(isResource);

@@ -23,8 +23,8 @@ export async function numbersIn(
 const screenIdsMax = 100;
 
 /**
- * Returns what puts the numbers of tasks into texts of a screen, of which `all` has the words; the ids stay if no daemon
- * runs, and for tasks of another project than the working directory's.
+ * Returns what puts the numbers of tasks into texts of a screen, of which `all` has the words. The ids stay if no
+ * daemon runs, and for tasks of another project than the working directory's.
  */
 export async function numbering(world: ProcessContext, client: Client | null, all: string): Promise<Worded> {
   if (all.match(named) === null) return asIs;

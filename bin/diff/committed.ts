@@ -363,8 +363,9 @@ interface CommittedReaders {
 }
 
 /**
- * Returns what of the agent's writes is in the commit that is checked out, against the commit on which its first write of each
- * file was based. `path`: only this file, or what is below this directory. Throws `ProgramFailed`.
+ * Returns what of the agent's writes is in the commit that is checked out. For each file it compares that commit with
+ * the one on which the agent's first write was based. `path`: only this file, or what is below this directory. Throws
+ * `ProgramFailed`.
  */
 export async function committedBy(
   asker: Asker,

@@ -1,4 +1,4 @@
-/** The form of a client that `kite install` connects. `list.ts` has a row for each. */
+/** The form of a client that `kite install` connects. `clients.ts` has a row for each. */
 
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * The agents' clients that Kite can connect, as far as commands need them that are run often: `list.ts` knows the rest, and
+ * The agents' clients that Kite can connect, as far as frequent commands need them. `clients.ts` knows the rest, and
  * loads what writes their files.
  */
 

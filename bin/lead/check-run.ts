@@ -366,8 +366,8 @@ export async function unneededOf(
 }
 
 /**
- * Returns the commit at which the worktree's branch left the branch that `kite merge` moves, that of the main worktree, or
- * else the remote's default branch; null: the worktree is on that branch itself, or git does not tell.
+ * Returns the commit at which the worktree's branch left the branch that `kite merge` moves: that of the main worktree,
+ * or else the remote's default branch. Null: the worktree is on that branch itself, or git does not tell.
  */
 async function baseCommit(git: Git): Promise<string | null> {
   try {

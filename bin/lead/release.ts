@@ -22,9 +22,9 @@ interface ReleaseFlags {
 }
 
 /**
- * Releases agents and files in one go: a word is an agent's name, unless a lock is on a file of that name and no agent is
- * called just so; a word that is no agent's is a file, or a resource if it begins with @. A person takes the files from any holder, an agent gives back its own.
- * Returns the exit code, that of a failure if one failed.
+ * Releases agents and files in one go. A word is an agent's name, unless a lock is on a file of that name and no agent
+ * is called just so. A word that is no agent's is a file, or a resource if it begins with @. A person takes the files
+ * from any holder, an agent gives back its own. Returns the exit code, that of a failure if one failed.
  */
 async function releaseEach(
   world: ProcessContext,

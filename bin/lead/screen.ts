@@ -241,7 +241,7 @@ const newsMax = 5;
 /** Characters of a task's description. */
 const taskChars = 40;
 
-/** Returns one screen of text: at most about 35 lines, and 7 where a store is set; each is as wide as the screen at most. */
+/** Returns one screen of text: at most about 35 lines, and 7 where a store is set. No line is wider than the screen. */
 export function leadView(data: LeadData, screen: Screen): string[] {
   const members = membersOf(data.sessions, data.reader);
   const suggestion = suggestionFor(members, data.tasks);

@@ -49,9 +49,9 @@ export interface Origin {
 }
 
 /**
- * Returns the actor whose tool use the daemon saw; if no hook event named it, the session that the client says calls, else
- * that of the process or of the one that started it. Registers a session that no hook registered, under its client's name. Throws `Refused`, and
- * `ConnectionClosed` if the daemon is away.
+ * Returns the actor whose tool use the daemon saw. If no hook event named it, returns the session that the client names
+ * as the caller. Else it is the session of the process, or of the one that started it. Registers a session that no hook
+ * registered, under its client's name. Throws `Refused`, and `ConnectionClosed` if the daemon is away.
  */
 export async function whoActs(
   client: KiteClient,

@@ -150,8 +150,8 @@ const left = new Set([
 ]);
 
 /**
- * Metadata for a parameter whose description says in a few words what its schema says at length: tools/list has the
- * description, calls are checked by the schema.
+ * Metadata for a parameter whose description says in a few words what its schema says at length. `tools/list` has the
+ * description; the schema checks calls.
  */
 export function inWords(description: string): { readonly description: string; readonly isTold: true } {
   return { description, isTold: true };
@@ -320,8 +320,8 @@ function plainly(value: unknown): unknown {
 }
 
 /**
- * Turns an error that the model can act on into an answer, with files below the agent's directory named from there; throws a
- * bug on, which the SDK answers.
+ * Turns an error that the model can act on into an answer, with files below the agent's directory named from there.
+ * Rethrows a bug, which the SDK answers.
  */
 async function failed(call: Call | null, error: unknown): Promise<CallToolResult> {
   const cwd = call?.acting.cwd ?? "/";

@@ -114,7 +114,7 @@ export async function patchOf(
   return Buffer.concat([Buffer.from(`${head.join("\n")}\n`), hunks]);
 }
 
-/** Returns a path as git writes it in a patch: in quotes if a line or a tab, a quote or a byte beyond ASCII is in it. */
+/** Returns a path as git writes it in a patch: in quotes if it has a newline, a tab, a quote or a byte beyond ASCII. */
 function quoted(path: string): string {
   if (/^[ !#-[\]-~]*$/.test(path)) return path;
   const bytes = [...Buffer.from(path)].map(byte => {

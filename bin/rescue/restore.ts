@@ -22,8 +22,8 @@ import {
   versionsAt,
 } from "./versions.ts";
 
-// Writes a file as an edit of whoever asks: the daemon asks what an edit would be asked, locks the file, and keeps what it has,
-// before this process writes. If this process ends meanwhile, the daemon ends the edit.
+// Writes a file as an edit of whoever asks. Before this process writes, the daemon asks what it would ask of an edit,
+// locks the file, and keeps what it has. If this process ends meanwhile, the daemon ends the edit.
 
 /** A file to write, if it is still what it was. */
 interface Placing {
@@ -115,8 +115,9 @@ export interface Tools {
 }
 
 /**
- * What became of one file. `restored`: it has the kept version; `merged`: what it has now and the kept work; `marked`: with marks
- * of conflicts; `same`: it had the kept work already; `left`: nothing was written, as `why` says.
+ * What became of one file. `restored`: it has the kept version. `merged`: it has what it had and the kept work.
+ * `marked`: it has both, with marks of conflicts. `same`: it had the kept work already. `left`: nothing was written, as
+ * `why` says.
  */
 export interface RestoredFile {
   readonly file: string;

@@ -1,6 +1,6 @@
 /**
- * Compares and merges contents by git, on temporary files in a folder of our own: no settings, attributes, drivers or filters
- * of a project or a person count. Contents are bytes; lines are compared as such.
+ * Compares and merges contents by git, on temporary files in a folder of our own. No settings, attributes, drivers or
+ * filters of a project or a person count. Contents are bytes; lines are compared as such.
  */
 
 import { execFile } from "node:child_process";

@@ -203,8 +203,8 @@ interface Uncommitted {
 }
 
 /**
- * Returns which versions of a file (the latest first) no commit contains. A version counts until the file's content in the
- * checked-out commit is its own, or is another than in the commit that the version was based on.
+ * Returns which versions of a file (the latest first) no commit contains. A version counts until the checked-out commit
+ * has its content, or has another content than the commit on which the version was based.
  */
 export async function uncommittedOf(
   commits: Commits,

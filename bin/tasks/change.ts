@@ -134,8 +134,8 @@ export async function claim(
 }
 
 /**
- * A person may take any task: this terminal gets the role that takes all of them, and a claim of a red or critical task by
- * its name is the person's yes. Returns what still refuses it.
+ * A person may take any task. This terminal gets the role that takes all of them, and a claim of a red or critical task
+ * by its name is the person's yes. Returns what still refuses it.
  */
 async function clear(
   client: Client,

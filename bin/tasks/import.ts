@@ -21,8 +21,8 @@ export type Stored = ParamsOf<"task_import">["tasks"][number];
 class NoTasks extends Error {}
 
 /**
- * Imports tasks as `export` writes them and as the published Kite stored them: a list, or an object with the tasks as
- * values, their ids as keys. Keeps tasks that already exist unchanged.
+ * Imports tasks as `export` writes them and as the published Kite stored them. They are a list, or an object with the
+ * tasks as values, their ids as keys. Keeps tasks that already exist unchanged.
  */
 export async function importTasks(
   world: ProcessContext,

@@ -398,7 +398,8 @@ export class AboutTask implements About {
   readonly #ids = new Set<string>();
 
   /**
-   * `name`: a whole id, or of a task of `project` its number, the beginning of its id or its last part; `answer`: what the daemon says of the task; null: nothing.
+   * `name`: a whole id; for a task of `project` also its number, the beginning of its id or its last part. `answer`:
+   * what the daemon says of the task. Null: nothing.
    */
   constructor(name: string, project: string | null, answer: Answer<"task_get"> | null, max: number) {
     this.#name = lastPart(taskNamed(name));

@@ -69,7 +69,10 @@ interface NamedFile {
   readonly cwd: string;
 }
 
-/** Returns null if the file is there, the trail knows it or it is a resource, else what to say: which name was perhaps meant, or null. */
+/**
+ * Returns null if the file is there, the trail knows it or it is a resource. Else returns what to say: which name was
+ * perhaps meant, or null.
+ */
 export async function missingFile(
   dir: string,
   { paths, cwd }: NamedFile,

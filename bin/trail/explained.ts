@@ -362,8 +362,9 @@ function latest([hours, minutes, seconds = "0"]: readonly string[], now: number)
 const waitMs = 1_000;
 
 /**
- * Resolves when the trail has all that the daemon decided before this call, or when it is known that no daemon runs or answers:
- * the command then reads the files as they are. `client`: null: no daemon runs; absent: this function connects to it.
+ * Resolves when the trail has all that the daemon decided before this call. If no daemon runs or answers, it resolves
+ * as soon as that is known, and the command reads the files as they are. `client`: null: no daemon runs; absent: this
+ * function connects to it.
  */
 export async function trailFlushed(world: ProcessContext, client?: Client | null): Promise<void> {
   try {

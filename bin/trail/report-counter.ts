@@ -14,10 +14,10 @@ import { HookTimer, type HookTimes, ruleOf, Times, waitIn } from "./stats.ts";
 const pairsMax = 20_000;
 
 /**
- * Counts collisions: one agent asked to write a file while another agent held it, in the turn in which that one wrote it or was
- * about to. Without Kite both would have written the file within that turn. However often an agent asks while the other one has the
- * file, that is one collision; it is one for each agent that asks. A resource is no file. Where the log does not say who had the
- * file, nothing is counted: the true number may be higher.
+ * Counts collisions. One agent asked to write a file while another agent held it, in the turn in which the holder wrote
+ * it or was about to. Without Kite both would have written the file within that turn. However often an agent asks while
+ * the other one has the file, that is one collision; it is one for each agent that asks. A resource is no file. Where
+ * the log does not say who had the file, nothing is counted: the true number may be higher.
  */
 class Collisions {
   readonly #pairs = new BoundedMap<string, true>({ entriesMax: pairsMax });

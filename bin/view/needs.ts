@@ -78,8 +78,8 @@ interface Summed {
 }
 
 /**
- * Returns the project that a view shows in full: `project` if it has a session or a lock, else null, because then the
- * person stands nowhere and sees all.
+ * Returns the project that a view shows in full: `project` if it has a session or a lock, else null. Then the person
+ * stands nowhere and sees all.
  */
 export function shownProject({ sessions, locks }: Summed, project: string | null): string | null {
   return project !== null && [...sessions, ...locks].some(row => row.project === project) ? project : null;

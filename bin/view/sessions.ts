@@ -83,8 +83,8 @@ export function sectionLines(sections: readonly Section[], room: number, screen:
 }
 
 /**
- * Divides `room` lines among sections: each gets its least, the one at `main` up to `first` lines of what is left, and then
- * small wants are met in full, while the others share the rest evenly.
+ * Divides `room` lines among sections. Each gets its least, and the one at `main` up to `first` lines of what is left.
+ * Then small wants are met in full, while the others share the rest evenly.
  */
 export function share(wants: readonly number[], room: number, main = -1, first = wants[main] ?? 0): number[] {
   const shares = wants.map(() => 0);

@@ -44,8 +44,8 @@ export function numbersOfOne(tasks: readonly Numbered[]): Numbers {
 export const named = /((?:\bkite (?:[a-z-]+ ){1,3}|\btasks? )?)\b(t-[0-9a-z]{1,12}-[0-9a-z]{1,12})\b/g;
 
 /**
- * Returns the text with `#3` for each id that has a number; with `3` behind the word task, and in a command, where a shell
- * takes `#` for a comment.
+ * Returns the text with `#3` for each id that has a number. It has `3` behind the word task, and in a command, where a
+ * shell takes `#` for a comment.
  */
 export function inNumbers(text: string, numbers: Numbers): string {
   return text.replace(named, (whole: string, before: string, id: string) => {

@@ -197,8 +197,8 @@ const codes: Readonly<Record<Style, string>> = {
 };
 
 /**
- * Returns whether to colour: `FORCE_COLOR` decides if it is set (`0` and `false` mean no), then `NO_COLOR` if it is
- * not empty, then whether the output is a terminal that is not `dumb`.
+ * Returns whether to colour. `FORCE_COLOR` decides if it is set (`0` and `false` mean no), then `NO_COLOR` if it is not
+ * empty. Else a terminal that is not `dumb` gets colour.
  */
 export function wantsColor(env: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
   const forced = env["FORCE_COLOR"];

@@ -31,7 +31,7 @@ interface Watched {
 
 /**
  * Shows the locks until `until` is aborted or the client has ended for good. On a terminal it redraws the view on every
- * change and once a second for the ages; in a pipe it prints a line for every change. Returns the exit code.
+ * change and once a second for the ages. In a pipe it prints a line for every change. Returns the exit code.
  */
 async function watchLocks(watched: Watched, until: AbortSignal): Promise<number> {
   const { world, client, json } = watched;

@@ -100,8 +100,8 @@ const actionNames = Object.keys(table) as ActionName[];
 /** What the screen shows. */
 export interface WatchMode {
   /**
-   * `filter`: a text is being typed; `agent`: one session fills the screen; `page`: what a command said; `message`: a message
-   * to the chosen session is being typed; `confirm`: `action` waits for a yes.
+   * `filter`: a person types a text. `agent`: one session fills the screen. `page`: what a command said. `message`: a
+   * person types a message to the chosen session. `confirm`: `action` waits for a yes.
    */
   readonly at: "all" | "filter" | "agent" | "help" | "page" | "message" | "confirm";
   /** Rows of sessions, locks and news without this text are left out; empty: none. */
@@ -148,8 +148,9 @@ const messageMax = 1_000;
 const backspace = new Set(["\u007f", "\b"]);
 
 /**
- * Returns what the screen shows of other rows: the same session is chosen, wherever it stands now. If it has no row, the
- * one in its place is chosen; if it ended (`isLive`), what was about it alone ends, too: its screen, a message, a question.
+ * Returns what the screen shows of other rows: the same session is chosen, wherever it stands now. If it has no row,
+ * the one in its place is chosen. If it ended (`isLive`), what was about it alone ends, too: its screen, a message, a
+ * question.
  */
 export function following(
   mode: WatchMode,

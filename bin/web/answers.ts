@@ -142,8 +142,8 @@ export class TimelineSource {
   }
 
   /**
-   * Returns null if the query is none about a range. Questions are answered one after the other: several at once would each
-   * have the memory of a range, and those about one range would read it again.
+   * Returns null if the query is none about a range. Questions are answered one after the other. Several at once would
+   * each have the memory of a range, and those about one range would read it again.
    */
   answer(query: URLSearchParams): Promise<TimelineReply | null> {
     const reply = this.#turn.then(() => this.#answer(query));

@@ -14,8 +14,8 @@ import { dist } from "../version.ts";
 import type { Live } from "./live.ts";
 import { bounds, isTopic, type Topic, type Viewer } from "./wire.ts";
 
-// Who may read the page. Other programs of this machine and other pages of the person's browser reach the same port: each
-// request shows that it comes from the page itself, and that its page was opened by somebody who had a code.
+// Who may read the page. Other programs of this machine and other pages of the person's browser reach the same port. So
+// each request shows that it comes from the page itself, and that somebody who had a code opened its page.
 //
 // Invariants: a code works once and for `bounds.codeMs`. Without the token every address answers as one that is not there.
 
@@ -61,8 +61,8 @@ export class Access {
 }
 
 /**
- * Whether the request is for this server, and not sent by another page: a name that somebody's DNS leads to this machine is
- * not ours (DNS rebinding), and a browser says for whom it sends.
+ * Whether the request is for this server, and not sent by another page. A name that somebody's DNS leads to this
+ * machine is not ours (DNS rebinding), and a browser says for whom it sends.
  */
 export function isFromPage({ headers }: Pick<IncomingMessage, "headers">, port: number): boolean {
   const { host, origin } = headers;

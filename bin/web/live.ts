@@ -1,7 +1,7 @@
 /**
- * What the daemon has, told to open pages as it changes. There is a connection to the daemon while a page is open, and it does
- * not keep the daemon. Each topic that some page shows is looked at again when an event says that it changed; a page is told
- * the rows that differ from what it was told before.
+ * What the daemon has, told to open pages as it changes. There is a connection to the daemon while a page is open, and
+ * it does not keep the daemon. Each topic that some page shows is looked at again when an event says that it changed. A
+ * page is told the rows that differ from what it was told before.
  *
  * Invariant: a stream's lines, applied in order, give the rows of the latest look, however many were left out because the page
  * read too slowly.

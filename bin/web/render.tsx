@@ -1,6 +1,6 @@
 /**
- * What a page of all views shows without a program. Built with the page of the browser, of which it shares nearly all: it is
- * loaded by the command as a program of its own, and knows nothing of the command's modules.
+ * What a page of all views shows without a program. It is built with the page of the browser, of which it shares nearly
+ * all. The command loads it as a program of its own; it knows nothing of the command's modules.
  */
 
 import { renderToStaticMarkup } from "preact-render-to-string";

@@ -165,8 +165,8 @@ function portIn(text: string): number {
 }
 
 /**
- * Listens on the port; 0: any. No port is Kite's own: a program that had it before could have left a service worker in the
- * person's browser, which sees all that a page of the same port does.
+ * Listens on the port; 0: any. No port is Kite's own. A program that had it before could have left a service worker in
+ * the person's browser, which sees all that a page of the same port does.
  */
 async function listen(server: PageServer, port: number): Promise<void> {
   try {

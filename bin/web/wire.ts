@@ -35,8 +35,8 @@ export interface Rows extends Pick<QueryRows, Target> {
 }
 
 /**
- * What stands above every view: why what the page shows is not what Kite holds agents to (it is off somewhere, it only observes,
- * its settings do not count), and how the store is that machines share.
+ * What stands above every view: why what the page shows is not what Kite holds agents to, and how the store is that
+ * machines share. Reasons: Kite is off somewhere, it only observes, its settings do not count.
  */
 interface NoticeRow {
   readonly text: string;

@@ -1,9 +1,9 @@
 /**
  * One try to merge a branch: in a worktree of its own, checked there, then the base moves.
  *
- * Invariants: nothing but the base's reference moves, and only forward, from the commit that the try began with; a base
- * that is checked out moves with its files, or not at all; the worktree of the try is gone afterwards, or the
- * person hears what is left of it; that is no reason to call a merge that moved the base anything but merged.
+ * Invariants: nothing but the base's reference moves, and only forward, from the commit that the try began with. A base
+ * that is checked out moves with its files, or not at all. The worktree of the try is gone afterwards, or the person
+ * hears what is left of it. A merge that moved the base is called merged even then.
  */
 
 import { existsSync } from "node:fs";

@@ -72,8 +72,8 @@ const settings = [
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Returns git for the repository of `gitDir`, with the person's settings and identity, but without variables that point
- * it elsewhere, and never a git in the project.
+ * Returns git for the repository of `gitDir`, with the person's settings and identity. It drops variables that point
+ * git elsewhere, and never takes a git in the project.
  */
 export function gitOf(env: Env, gitDir: string, stop: AbortSignal): Git {
   const quiet = {
@@ -217,11 +217,11 @@ export function firstWords(text: string): string {
   return lines.join(" ").slice(0, limits.quoteChars);
 }
 
-// Programs that the repository's own git configuration names: any agent could have written it, so none of them runs in a
-// merge unless a person trusted it. What a person's own configuration names (global, system) runs as always.
+// Programs that the repository's own git configuration names. Any agent could have written it, so none of them runs in
+// a merge unless a person trusted it. What a person's own configuration names (global, system) runs as always.
 //
-// A program that is not trusted is replaced by a line that fails and says so, and never left out: a merge with a filter
-// switched off would commit other contents.
+// A line that fails and says so replaces a program that is not trusted. Kite never leaves the program out: a merge with
+// a filter switched off would commit other contents.
 
 /** By the name of its setting, such as `filter.lfs.smudge`: the program's line. */
 export type Programs = ReadonlyMap<string, string>;

@@ -72,8 +72,8 @@ function shown(rows: readonly MergeRow[]): readonly MergeRow[] {
 }
 
 /**
- * Cancels one merge, by its id or a part of it that fits one of the project alone; the command that runs it goes on with
- * the next. Returns the exit code.
+ * Cancels one merge, by its id or a part that fits one merge of the project alone. The command that runs it goes on
+ * with the next. Returns the exit code.
  */
 async function cancelMerge(world: ProcessContext, id: string, flags: QueueFlags): Promise<number> {
   const by = await who(world, flags.project);

@@ -1,6 +1,7 @@
 /**
- * Moves the base forward: its reference by compare and swap, or with its files where it is checked out. Git offers no move
- * on the condition that nobody switches a checkout meanwhile, so a look behind the move finds that, and takes the move back.
+ * Moves the base forward: its reference by compare and swap, or with its files where it is checked out. Git offers no
+ * move on the condition that nobody switches a checkout meanwhile. So a look after the move finds a switch, and takes
+ * the move back.
  */
 
 import { lstat, readdir } from "node:fs/promises";

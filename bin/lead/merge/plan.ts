@@ -138,8 +138,8 @@ export interface Known {
 
 /**
  * Returns the branch that `name` means: of an agent of this project the branch of its worktree, else a local branch. An
- * agent's whole name or id comes before a branch, and a branch before the beginning of an id; a live agent comes before one
- * that ended. Throws `Refused` if nothing fits, or if a branch and an agent fit that are not the same.
+ * agent's whole name or id comes before a branch, and a branch before the beginning of an id. A live agent comes before
+ * one that ended. Throws `Refused` if nothing fits, or if a branch and an agent fit that are not the same.
  */
 export async function branchOf(world: ProcessContext, all: Known, name: string): Promise<NamedBranch> {
   const known = inProject(all);

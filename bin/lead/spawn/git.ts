@@ -47,8 +47,8 @@ export class Git {
   }
 
   /**
-   * Returns the standard output of a command that may be long, and gives it `input`; no program of the repository's settings
-   * watches the files for it. Throws `ProgramFailed` with git's own words if it fails.
+   * Returns the standard output of a command, which may be long, and gives the command `input`. No program of the
+   * repository's settings watches the files for it. Throws `ProgramFailed` with git's own words if it fails.
    */
   read(args: readonly string[], input = ""): Promise<string> {
     const program = neededProgram("git", this.#env, this.#cwd);

@@ -50,7 +50,10 @@ interface Commit {
   readonly parents: readonly string[];
 }
 
-/** Of a rebase, a pull that rebases, and an amended commit: git or its user put the new commit in the place of the old one. */
+/**
+ * The reflog's lines of a rebase, a pull that rebases, and an amended commit. There the new commit took the place of
+ * the old one.
+ */
 const rewrites = /^(?:commit \(amend\)|rebase\b|pull\b.*\(\w+\))/;
 
 /** Returns a sentence if commits would be lost, or null. `git` runs in the main worktree. */

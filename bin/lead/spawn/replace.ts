@@ -1,6 +1,6 @@
 /**
- * `kite agents replace`: goes on with a spawned agent that stalled, as the daemon says: its client resumes it, once; then another one
- * takes its place, with the same prompt, task, role, model, client and base.
+ * `kite agents replace`: goes on with a spawned agent that stalled, as the daemon says. Its client resumes it, once.
+ * Then another agent takes its place, with the same prompt, task, role, model, client and base.
  */
 
 import { setTimeout as delay } from "node:timers/promises";

@@ -160,8 +160,8 @@ interface Template {
   /** What a person is to know of the client before the agent of this name works, as a sentence; null: nothing. */
   readonly warning: (agent: string) => string | null;
   /**
-   * Returns the command's words. A word that is only a placeholder without a value is left out; one that only its value
-   * makes begin with `-` gets a blank before it, so that no client takes it for an option.
+   * Returns the command's words. Leaves out a word that is only a placeholder without a value. If only its value makes
+   * a word begin with `-`, a blank comes before it, so that no client takes it for an option.
    */
   readonly words: (filled: Filled) => string[];
 }

@@ -1,6 +1,6 @@
 /**
  * Windows of tmux for agents that run in a terminal. A pane carries the id of its agent, so that no other pane is ever
- * taken for it: ids of panes begin anew with each server. A window whose program could not be started is closed.
+ * taken for it. Ids of panes begin anew with each server. A window whose program could not be started is closed.
  *
  * Invariant: tmux gets the window, its mark and its program in one message, so whoever kills Kite leaves no window without
  * its agent's mark.

@@ -1,6 +1,6 @@
 /**
- * What a browser gets before it has shown a code: it trades the code behind `#` for a token, keeps that in this tab alone, and
- * loads the page. It says nothing of whose page it is, because anybody on this machine may ask for it.
+ * What a browser gets before it has shown a code. It trades the code behind `#` for a token, keeps that in this tab
+ * alone, and loads the page. It says nothing of whose page it is, because anybody on this machine may ask for it.
  */
 import type { Pass } from "./store.ts";
 

@@ -22,8 +22,9 @@ export interface Graph {
 }
 
 /**
- * Returns the graph of the tasks `wanted` and of all that they need in `known`. If that is more than `max`, those are taken
- * that hang together with the tasks of `first`, nearest first, and then with the first ones of `wanted`.
+ * Returns the graph of the tasks `wanted` and of all that they need in `known`. If that is more than `max`, it takes
+ * those that hang together with the tasks of `first`, nearest first. Then it takes those that hang together with the
+ * first ones of `wanted`.
  */
 export function graphOf(
   wanted: readonly TaskRow[],

@@ -251,9 +251,9 @@ export function openTasks(tasks: readonly TaskRow[]): readonly TaskRow[] {
 }
 
 /**
- * Returns the critical path: the longest chain of open tasks of which each needs the one before it. A chain is as long as it
- * has tasks, since Kite does not know how long one takes; of chains of one length the one whose last task comes first in
- * `open` counts. A single task is no chain.
+ * Returns the critical path: the longest chain of open tasks of which each needs the one before it. A chain is as long
+ * as it has tasks, since Kite does not know how long one takes. Of chains of one length the one whose last task comes
+ * first in `open` counts. A single task is no chain.
  */
 export function criticalPath(open: readonly TaskRow[]): readonly string[] {
   const lengths = new Map<string, number>();
