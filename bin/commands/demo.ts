@@ -16,7 +16,7 @@ import { plain } from "../../protocol/text.ts";
 import { type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
 import { neededProgram, ProgramFailed, runProgram } from "../context/programs.ts";
 import { daemonProgram, dist } from "../version.ts";
-import { eventSentence } from "../view/events.ts";
+import { eventSentence } from "../view/event-lines.ts";
 import { clean, duration } from "../view/text.ts";
 import { ask } from "../with-daemon.ts";
 

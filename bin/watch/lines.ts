@@ -4,7 +4,7 @@ import type { EventLine } from "../../protocol/events.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
 import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
 import { type Client, type ProcessContext, printFramed, printJson } from "../context/process-context.ts";
-import { eventSentence } from "../view/events.ts";
+import { eventSentence } from "../view/event-lines.ts";
 import { storeHead } from "../view/store.ts";
 import { clock, counted } from "../view/text.ts";
 import { fail, rowsOf } from "../with-daemon.ts";

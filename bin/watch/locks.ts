@@ -11,7 +11,7 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { type ScopeFlags, scopeProject } from "../context/project.ts";
-import { lockEventLine } from "../view/events.ts";
+import { lockEventLine } from "../view/event-lines.ts";
 import { type LocksData, locksView } from "../view/locks.ts";
 import { cut } from "../view/text.ts";
 import { ask, fail, Refused, rowsOf, streamCode, streamEnd, withDaemon } from "../with-daemon.ts";

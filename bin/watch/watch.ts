@@ -27,7 +27,7 @@ import type { Commands } from "../entry.ts";
 import { run } from "../program.ts";
 import { trailFlushed } from "../trail/explained.ts";
 import { logText } from "../trail/sentences.ts";
-import { eventSentence } from "../view/events.ts";
+import { eventSentence } from "../view/event-lines.ts";
 import { Places } from "../view/places.ts";
 import { clean, unpainted, widthOf, wrap } from "../view/text.ts";
 import { ask, exitCodes, fail, Refused, rowsOf, streamEnd, unnamedPerson } from "../with-daemon.ts";

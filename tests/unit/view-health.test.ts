@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { healthText } from "../../bin/lead/view/features.ts";
-import { eventSentence } from "../../bin/view/events.ts";
+import { eventSentence } from "../../bin/view/event-lines.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";
 import { widthOf } from "../../bin/view/text.ts";

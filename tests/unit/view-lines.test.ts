@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { checkLines, verdict } from "../../bin/doctor/results.ts";
 import { logLines } from "../../bin/trail/sentences.ts";
-import { eventSentence, lockEventLine } from "../../bin/view/events.ts";
+import { eventSentence, lockEventLine } from "../../bin/view/event-lines.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import { personName } from "../../protocol/names.ts";

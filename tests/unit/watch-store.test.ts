@@ -1,6 +1,6 @@
 /** What kite watch shows of a store that machines share, and of the agents of the others. */
 import { expect, it, onTestFinished } from "vitest";
-import { eventSentence } from "../../bin/view/events.ts";
+import { eventSentence } from "../../bin/view/event-lines.ts";
 import { unpainted, widthOf } from "../../bin/view/text.ts";
 import { firstMode, type WatchData, watchView } from "../../bin/watch/screen.ts";
 import { watch } from "../../bin/watch/watch.ts";
