@@ -21,10 +21,10 @@ import { trailFlushed } from "../trail/explained.ts";
 import { version } from "../version.ts";
 import { projectRoot } from "../view/places.ts";
 import { cut } from "../view/text.ts";
+import { ownSettings } from "./configuration.ts";
 import { type DiskUse, diskUse } from "./files.ts";
 import { oddFile, oddFolder } from "./odd-files.ts";
 import type { Check } from "./results.ts";
-import { ownSettings } from "./settings.ts";
 
 // Shortens what tells of a person and their work: the same path and the same name get the same short name throughout.
 //

@@ -16,6 +16,15 @@ import { bytes, clean, listed, paragraphs } from "../view/text.ts";
 import { exitCodes, fail as failCommand } from "../with-daemon.ts";
 import { bundleFile, bundleParts, writeBundle } from "./bundle.ts";
 import { checkAgentTools, checkClientSettings, checkClients } from "./clients.ts";
+import {
+  checkConfig,
+  checkContext,
+  checkHome,
+  checkNode,
+  checkSocketPath,
+  checkTools,
+  isHomeless,
+} from "./configuration.ts";
 import { checkDaemon } from "./daemon.ts";
 import {
   checkDiskUse,
@@ -31,15 +40,6 @@ import { checkCopies, checkLive } from "./hooks.ts";
 import { barred, checkOff } from "./odd-files.ts";
 import { checkPath } from "./path.ts";
 import { type Check, checkLines, type Fix, fail, verdict } from "./results.ts";
-import {
-  checkConfig,
-  checkContext,
-  checkHome,
-  checkNode,
-  checkSocketPath,
-  checkTools,
-  isHomeless,
-} from "./settings.ts";
 import { checkSharedStore } from "./shared-store.ts";
 
 // All checks of `kite doctor`, in the order of its lines.

@@ -5,10 +5,16 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkClientSettings } from "../../bin/doctor/clients.ts";
+import {
+  checkConfig,
+  checkHome,
+  checkNode,
+  checkSocketPath,
+  checkTools,
+} from "../../bin/doctor/configuration.ts";
 import { checkDaemon, textOf } from "../../bin/doctor/daemon.ts";
 import { doctor } from "../../bin/doctor/doctor.ts";
 import { checkJournal, checkLogs, checkSpace, checkVoided } from "../../bin/doctor/files.ts";
-import { checkConfig, checkHome, checkNode, checkSocketPath, checkTools } from "../../bin/doctor/settings.ts";
 import { version } from "../../bin/version.ts";
 import { TimedOut } from "../../client/errors.ts";
 import { statFields } from "../../daemon/facts/process-table.ts";

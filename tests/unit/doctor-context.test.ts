@@ -1,6 +1,6 @@
 /** The shared values that doctor names before they go, and the manual's chapter about what is in the way. */
 import { expect, it } from "vitest";
-import { leaving } from "../../bin/doctor/settings.ts";
+import { leaving } from "../../bin/doctor/configuration.ts";
 import { helpOf } from "../../bin/help.ts";
 import { contextRow } from "../../daemon/views/messages.ts";
 import type { ContextRow } from "../../protocol/schemas/context.ts";
