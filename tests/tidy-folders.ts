@@ -95,7 +95,6 @@ const wings: readonly Wing[] = [
       ["doctor", "commands", 1, "a damaged journal is looked at as for a repair"],
       ["commands", "install", 1, "the first screen says which clients are here"],
       ["commands", "watch", 1, "kite status --locks is live"],
-      ["mcp", "commands", 1, "a verb is also a tool"],
       ["trail", "agents", 1, "kite explain names an agent"],
     ],
   },

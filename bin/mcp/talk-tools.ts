@@ -15,10 +15,11 @@ import {
 } from "../../protocol/schemas/message.ts";
 import { duration, escaped, frame, nearPath, nearPathsIn, plain, quote } from "../../protocol/text.ts";
 import { wholePaths } from "../agents/declare.ts";
+import type { ToolAnswer } from "../agents/verb.ts";
 import { absolute } from "../context/actor.ts";
 import { fileTyped } from "../context/project.ts";
 import { granted, throwIfUnknown } from "../with-daemon.ts";
-import { type Call, inWords, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
+import { type Call, inWords, looks, type Tool, tool } from "./tool.ts";
 
 const { to, text: words, replyTo, urgent } = messageSendSchema.shape;
 

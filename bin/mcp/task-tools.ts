@@ -12,10 +12,11 @@ import {
   taskUpdateSchema,
 } from "../../protocol/schemas/task.ts";
 import { duration, frame, plain, quote } from "../../protocol/text.ts";
+import type { ToolAnswer } from "../agents/verb.ts";
 import { defined } from "../entry.ts";
 import { inNumbers, numbersOf, taskNamed } from "../view/task-names.ts";
 import { granted, knownRowsOf } from "../with-daemon.ts";
-import { type Call, inWords, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
+import { type Call, inWords, looks, type Tool, tool } from "./tool.ts";
 
 /** Tools of the shared plan: kite_task_create, _list, _claim, _edit, _complete, _fail, _release. */
 

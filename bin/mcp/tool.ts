@@ -15,6 +15,7 @@ import { limits } from "../../protocol/limits.ts";
 import { nearest, nearPathsIn, plain } from "../../protocol/text.ts";
 import { callParameter } from "../../protocol/tool-call.ts";
 import { isObject } from "../../protocol/wire.ts";
+import type { ToolAnswer } from "../agents/verb.ts";
 import { numbersIn } from "../context/task-numbers.ts";
 import { refusalText, toolWords } from "../refusal-text.ts";
 import { staleText } from "../view/store.ts";
@@ -212,18 +213,6 @@ export interface Call {
   readonly after: (work: () => Promise<void>) => void;
   /** Sends progress to a client that requested it; `total` if it is known. */
   readonly progress: (done: number, total: number, message: string) => void;
-}
-
-/**
- * An answer. Models read `text`, which is complete and shorter. Clients such as Claude Code show a model `data` in its
- * place, so only programs get it, which asked for it. Both mark foreign words: `text` quotes them, and every text in
- * `data` passes `plain`.
- */
-export interface ToolAnswer {
-  readonly text: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  /** A session's value as JSON, `escaped`; goes into the data unchanged. */
-  readonly json?: string;
 }
 
 interface Definition<I extends z.ZodObject> {

@@ -6,14 +6,25 @@
 import { Argument, type Command, Option } from "commander";
 import type { Refusal } from "../../protocol/codes.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../../protocol/schemas/requests.ts";
-import { who } from "../agents/messages.ts";
 import { type PersonsDeed, refuseAgent } from "../context/person.ts";
 import type { Client, ProcessContext, Run } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
 import { subcommand } from "../entry.ts";
-import type { ToolAnswer } from "../mcp/tool.ts";
 import type { Screen } from "../view/text.ts";
 import { ask, fail, printDone, printShown, withDaemon } from "../with-daemon.ts";
+import { who } from "./messages.ts";
+
+/**
+ * A tool's answer. Models read `text`, which is complete and shorter. Clients such as Claude Code show a model `data` in its
+ * place, so only programs get it, which asked for it. Both mark foreign words: `text` quotes them, and every text in
+ * `data` passes `plain`.
+ */
+export interface ToolAnswer {
+  readonly text: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** A session's value as JSON, `escaped`; goes into the data unchanged. */
+  readonly json?: string;
+}
 
 /** How a person types a field of a request. */
 export interface Field<Value = unknown> {
