@@ -164,7 +164,7 @@ export const commands: Commands = {
   },
   repair: {
     description: "save what a damaged journal still holds",
-    load: () => import("./commands/repair.ts"),
+    load: () => import("./doctor/repair.ts"),
   },
   config: {
     description: "show each setting and its source, or change one",

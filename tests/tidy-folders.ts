@@ -83,7 +83,7 @@ const wings: readonly Wing[] = [
   {
     folder: "bin",
     rooms: words(
-      "version.ts refusal-text.ts query-rows.ts row-list.ts leading.ts view context entry.ts man help.ts parser.ts with-daemon.ts settings trail store tasks agents rescue doctor adapters.ts daemon.ts diff mcp commands install lead program.ts watch frequent-commands.ts web command-table.ts any-command.ts frequent kite.ts",
+      "version.ts refusal-text.ts query-rows.ts row-list.ts leading.ts view context entry.ts man help.ts parser.ts with-daemon.ts settings trail store tasks agents rescue adapters.ts daemon.ts doctor diff mcp commands install lead program.ts watch frequent-commands.ts web command-table.ts any-command.ts frequent kite.ts",
     ),
     against: [
       ["leading.ts", "lead", 6, list],
@@ -92,7 +92,6 @@ const wings: readonly Wing[] = [
       ["view", "lead", 1, list],
       ["context", "with-daemon.ts", 3, "a caller and a person are asked of the daemon"],
       ["doctor", "install", 2, "advice is made of what an install knows"],
-      ["doctor", "commands", 1, "a damaged journal is looked at as for a repair"],
       ["commands", "install", 1, "the first screen says which clients are here"],
       ["commands", "watch", 1, "kite status --locks is live"],
       ["trail", "agents", 1, "kite explain names an agent"],
