@@ -136,7 +136,7 @@ export const commands: Commands = {
   },
   notify: {
     description: "show a desktop notice when somebody needs you, waits for long, or lost work",
-    load: () => import("./agents/notify.ts"),
+    load: () => import("./watch/notify.ts"),
   },
   log: {
     description: "show each decision, and its reason",

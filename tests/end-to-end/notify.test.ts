@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { NoticeWatch, notifierOf } from "../../bin/agents/notify.ts";
+import { NoticeWatch, notifierOf } from "../../bin/watch/notify.ts";
 import { session } from "../unit/view-rows.ts";
 import { Home } from "./daemon.ts";
 

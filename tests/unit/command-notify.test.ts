@@ -1,7 +1,7 @@
 /** kite notify: what it tells of, when, and how often. */
 import { describe, expect, test } from "vitest";
-import { eventNotice, type Notice, NoticeWatch, notify } from "../../bin/agents/notify.ts";
 import { ProgramFailed } from "../../bin/context/programs.ts";
+import { eventNotice, type Notice, NoticeWatch, notify } from "../../bin/watch/notify.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { lock, session } from "./view-rows.ts";
