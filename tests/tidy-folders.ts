@@ -93,7 +93,6 @@ const wings: readonly Wing[] = [
       ["context", "with-daemon.ts", 3, "a caller and a person are asked of the daemon"],
       ["doctor", "install", 2, "advice is made of what an install knows"],
       ["commands", "install", 1, "the first screen says which clients are here"],
-      ["commands", "watch", 1, "kite status --locks is live"],
       ["trail", "agents", 1, "kite explain names an agent"],
     ],
   },

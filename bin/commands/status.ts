@@ -80,7 +80,7 @@ export function add(command: Command, run: Run): void {
         return run(world => sessions(world, json === true, directory, flags));
       }
       if (flags.locks === true) {
-        const { locks } = await import("../watch/locks.ts");
+        const { locks } = await import("./live-locks.ts");
         const until = flags.watch === true ? interrupted() : new AbortController().signal;
         return run(world => locks(world, flags, until, directory));
       }

@@ -1,8 +1,8 @@
 /** status, sessions, locks: what they ask, print and exit with. */
 import { describe, expect, it } from "vitest";
 import { sessions } from "../../bin/commands/home-screen.ts";
+import { locks } from "../../bin/commands/live-locks.ts";
 import { status, warnings } from "../../bin/commands/status.ts";
-import { locks } from "../../bin/watch/locks.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, lock, session } from "./view-rows.ts";
