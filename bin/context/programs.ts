@@ -1,7 +1,12 @@
-/** Runs programs for spawned agents: their client, git and tmux. None that belongs to the project. */
+/**
+ * Finds programs on the PATH, and runs programs for spawned agents: their client, git and tmux. None that belongs to the
+ * project.
+ */
 
 import { spawn } from "node:child_process";
+import { accessSync, constants as fileModes } from "node:fs";
 import { constants } from "node:os";
+import { delimiter, isAbsolute, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../client/errors.ts";
 import { findProgram } from "../../daemon/facts/programs.ts";
@@ -191,4 +196,24 @@ export function outputEnd(output: string): string {
     .map(line => plain(line))
     .filter(line => line !== "");
   return lines.join("\n").slice(-limits.spawnOutputChars);
+}
+
+/** Returns the absolute folders of a PATH, in their order. */
+export function foldersOf(path: string | undefined): string[] {
+  return (path ?? "").split(delimiter).filter(folder => isAbsolute(folder));
+}
+
+/** Returns the first program of this name in the folders of PATH; null if there is none. */
+export function programOnPath({ env }: { readonly env: Env }, name: string): string | null {
+  const programs = foldersOf(env["PATH"]).map(folder => join(folder, name));
+  return programs.find(isProgram) ?? null;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, fileModes.X_OK);
+    return true;
+  } catch {
+    return false; // Missing, or not for this user.
+  }
 }

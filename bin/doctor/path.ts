@@ -1,12 +1,13 @@
 /** Checks whether agents and people find the program `kite`, and whether they find this one. */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, lstatSync, realpathSync, statSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { processWords } from "../../daemon/facts/programs.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../context/process-context.ts";
+import { foldersOf } from "../context/programs.ts";
 import { dist, version } from "../version.ts";
 import { clean, listed } from "../view/text.ts";
 import type { Check } from "./results.ts";
@@ -52,10 +53,6 @@ export function checkSessionPaths(sessions: readonly SessionRow[]): Check[] {
   );
   const detail = `no kite on the PATH with which these sessions were started: ${names}`;
   return [warn(check, detail, "start them again from a shell that finds kite")];
-}
-
-export function foldersOf(path: string | undefined): string[] {
-  return (path ?? "").split(delimiter).filter(folder => isAbsolute(folder));
 }
 
 /** A link counts even if its target is gone: a shell stops there. */

@@ -1,10 +1,7 @@
 /** The form of a client that `kite install` connects. `clients.ts` has a row for each. */
 
-import { accessSync, constants } from "node:fs";
-import { join } from "node:path";
 import type { Uninstalled } from "../../hooks/install/hooks-file.ts";
 import type { ProcessContext } from "../context/process-context.ts";
-import { foldersOf } from "../doctor/path.ts";
 import type { Check } from "../doctor/results.ts";
 import type { ChosenProgram } from "./hook-program.ts";
 import type { FileToWrite, InstallDone, InstallScope } from "./words.ts";
@@ -99,19 +96,4 @@ export interface Disconnected {
   readonly notes?: readonly string[];
   /** Why something could not be taken out, as sentences. */
   readonly failures: readonly string[];
-}
-
-/** Returns the first program of this name in the folders of PATH; null if there is none. */
-export function programOnPath({ env }: ProcessContext, name: string): string | null {
-  const programs = foldersOf(env["PATH"]).map(folder => join(folder, name));
-  return programs.find(isProgram) ?? null;
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false; // Missing, or not for this user.
-  }
 }

@@ -31,17 +31,11 @@ import { mcpPath } from "../../hooks/install/program.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../context/process-context.ts";
+import { programOnPath } from "../context/programs.ts";
 import { checkCodex } from "../doctor/clients.ts";
 import { dist, version } from "../version.ts";
 import { clean, counted } from "../view/text.ts";
-import {
-  type AgentClient,
-  type Connection,
-  type Disconnected,
-  type Place,
-  programOnPath,
-  type Wish,
-} from "./client.ts";
+import type { AgentClient, Connection, Disconnected, Place, Wish } from "./client.ts";
 import { filesClient } from "./files-client.ts";
 import { gitHook } from "./git-client.ts";
 import { claudeCodeHere, codexHere, copilotHere, geminiHere, opencodeHere } from "./here.ts";

@@ -17,16 +17,10 @@ import { programPaths } from "../../hooks/install/program.ts";
 import { readRecords, writeRecords } from "../../hooks/install/records.ts";
 import { searchPath } from "../../protocol/paths.ts";
 import type { ProcessContext } from "../context/process-context.ts";
+import { programOnPath } from "../context/programs.ts";
 import { checkCommitHook } from "../doctor/clients.ts";
 import { dist } from "../version.ts";
-import {
-  type AgentClient,
-  type Connection,
-  type Disconnected,
-  type Place,
-  programOnPath,
-  type Wish,
-} from "./client.ts";
+import type { AgentClient, Connection, Disconnected, Place, Wish } from "./client.ts";
 import type { FileToWrite } from "./words.ts";
 
 export const gitHook: AgentClient = {

@@ -16,7 +16,8 @@ import { geminiFolder, hasHooks as hasGeminiHooks } from "../../hooks/install/ge
 import { configFolder, hasPlugin } from "../../hooks/install/opencode.ts";
 import { installsOf } from "../../hooks/install/records.ts";
 import type { ProcessContext } from "../context/process-context.ts";
-import { type ClientHere, programOnPath } from "./client.ts";
+import { programOnPath } from "../context/programs.ts";
+import type { ClientHere } from "./client.ts";
 
 // Whether Claude Code is here, and connected.
 

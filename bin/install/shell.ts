@@ -28,7 +28,8 @@ import type { KitePaths } from "../../protocol/paths.ts";
 import { isObject } from "../../protocol/wire.ts";
 import type { Shell } from "../commands/completion.ts";
 import type { ProcessContext } from "../context/process-context.ts";
-import { foldersOf, isThere, own, versionOf } from "../doctor/path.ts";
+import { foldersOf } from "../context/programs.ts";
+import { isThere, own, versionOf } from "../doctor/path.ts";
 import { version } from "../version.ts";
 import { clean } from "../view/text.ts";
 
