@@ -1,10 +1,10 @@
 /** What a person does next, by what is there already: hooks, and sessions. */
 
 import { LocalError } from "../../client/errors.ts";
+import { knownClients } from "../context/clients-here.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../context/process-context.ts";
 import { type ScopeFlags, scopeProject } from "../context/project.ts";
 import { terminalTexts } from "../context/terminals.ts";
-import { knownClients } from "../install/here.ts";
 import { sessionsView } from "../view/sessions.ts";
 import { rowsOf, withDaemon } from "../with-daemon.ts";
 

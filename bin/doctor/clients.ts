@@ -39,10 +39,10 @@ import { isSystemError, jsonProblem } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";
+import type { ClientHere } from "../context/clients-here.ts";
 import type { ProcessContext } from "../context/process-context.ts";
 import { programOnPath } from "../context/programs.ts";
 import { defined } from "../entry.ts";
-import type { ClientHere } from "../install/client.ts";
 import { isOlder } from "../version.ts";
 import { counted, listed } from "../view/text.ts";
 import {

@@ -1,6 +1,7 @@
 /** The form of a client that `kite install` connects. `clients.ts` has a row for each. */
 
 import type { Uninstalled } from "../../hooks/install/hooks-file.ts";
+import type { ClientHere } from "../context/clients-here.ts";
 import type { ProcessContext } from "../context/process-context.ts";
 import type { Check } from "../doctor/results.ts";
 import type { ChosenProgram } from "./hook-program.ts";
@@ -8,18 +9,6 @@ import type { FileToWrite, InstallDone, InstallScope } from "./words.ts";
 
 /** An option of `kite install` that not every client has. */
 export type ClientOption = "allow" | "everyEvent" | "statusline";
-
-/** What shows whether a client is here, and connected. */
-export interface ClientHere {
-  /** What a person types: `kite install --client NAME`. */
-  readonly name: string;
-  /** What a person reads. */
-  readonly title: string;
-  /** Returns the program or folder that shows that the person has it; null if it is not here. */
-  find(world: ProcessContext): string | null;
-  /** Returns true if Kite's hooks are in a file of it; what cannot be read counts as none. */
-  isConnected(world: Pick<ProcessContext, "env" | "paths">): boolean;
-}
 
 export interface AgentClient extends ClientHere {
   /** It is connected only where a person names it: neither `all` nor a question has it. */

@@ -30,6 +30,7 @@ import { pluginOf, toolsOf as toolsOfOpencode } from "../../hooks/install/openco
 import { mcpPath } from "../../hooks/install/program.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import { claudeCodeHere, codexHere, copilotHere, geminiHere, opencodeHere } from "../context/clients-here.ts";
 import type { ProcessContext } from "../context/process-context.ts";
 import { programOnPath } from "../context/programs.ts";
 import { checkCodex } from "../doctor/clients.ts";
@@ -38,7 +39,6 @@ import { clean, counted } from "../view/text.ts";
 import type { AgentClient, Connection, Disconnected, Place, Wish } from "./client.ts";
 import { filesClient } from "./files-client.ts";
 import { gitHook } from "./git-client.ts";
-import { claudeCodeHere, codexHere, copilotHere, geminiHere, opencodeHere } from "./here.ts";
 import type { FileToWrite, InstalledTools } from "./words.ts";
 
 // Claude Code: its settings with Kite's hooks, the tools for agents, its projects, teams and plugins.

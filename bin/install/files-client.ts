@@ -11,10 +11,11 @@ import {
 } from "../../hooks/install/hooks-file.ts";
 import { programPaths, programScripts } from "../../hooks/install/program.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { ClientHere } from "../context/clients-here.ts";
 import type { ProcessContext } from "../context/process-context.ts";
 import { checkClientFile } from "../doctor/clients.ts";
 import { dist } from "../version.ts";
-import type { AgentClient, ClientHere, Connection, Disconnected, Place, Wish } from "./client.ts";
+import type { AgentClient, Connection, Disconnected, Place, Wish } from "./client.ts";
 import type { FileToWrite, InstalledTools } from "./words.ts";
 
 type Where = Pick<ProcessContext, "env" | "paths">;

@@ -22,6 +22,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { personName } from "../../../protocol/names.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { frame, nearest, plain, quote } from "../../../protocol/text.ts";
+import { knownClients } from "../../context/clients-here.ts";
 import type { Client } from "../../context/process-context.ts";
 import {
   type Env,
@@ -32,7 +33,6 @@ import {
   withoutSession,
 } from "../../context/programs.ts";
 import { defined } from "../../entry.ts";
-import { knownClients } from "../../install/here.ts";
 import { taskNamed } from "../../view/task-names.ts";
 import { clean } from "../../view/text.ts";
 import { ask, rowsOf } from "../../with-daemon.ts";

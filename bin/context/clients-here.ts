@@ -1,6 +1,6 @@
 /**
- * The agents' clients that Kite can connect, as far as frequent commands need them. `clients.ts` knows the rest, and
- * loads what writes their files.
+ * The agents' clients that Kite can connect, as far as frequent commands need them. `bin/install/clients.ts` knows the
+ * rest, and loads what writes their files.
  */
 
 import { existsSync } from "node:fs";
@@ -15,9 +15,20 @@ import { InstallFailed } from "../../hooks/install/file.ts";
 import { geminiFolder, hasHooks as hasGeminiHooks } from "../../hooks/install/gemini.ts";
 import { configFolder, hasPlugin } from "../../hooks/install/opencode.ts";
 import { installsOf } from "../../hooks/install/records.ts";
-import type { ProcessContext } from "../context/process-context.ts";
-import { programOnPath } from "../context/programs.ts";
-import type { ClientHere } from "./client.ts";
+import type { ProcessContext } from "./process-context.ts";
+import { programOnPath } from "./programs.ts";
+
+/** What shows whether a client is here, and connected. */
+export interface ClientHere {
+  /** What a person types: `kite install --client NAME`. */
+  readonly name: string;
+  /** What a person reads. */
+  readonly title: string;
+  /** Returns the program or folder that shows that the person has it; null if it is not here. */
+  find(world: ProcessContext): string | null;
+  /** Returns true if Kite's hooks are in a file of it; what cannot be read counts as none. */
+  isConnected(world: Pick<ProcessContext, "env" | "paths">): boolean;
+}
 
 // Whether Claude Code is here, and connected.
 
