@@ -1,18 +1,31 @@
 /** Lines of the trail as things that happened, for `kite explain`. */
 
-import { resolve } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { LocalError } from "../../client/errors.ts";
 import { BoundedMap } from "../../daemon/bounded-map.ts";
 import { isBelow, joined, restBelow } from "../../daemon/facts/mounts.ts";
 import { type TrailDecision, type TrailLine, trailDecisions } from "../../daemon/trail/line.ts";
+import { readTrail } from "../../daemon/trail/read.ts";
 import { isElsewhere } from "../../hooks/client/mounts.ts";
-import { isCommandsSession, isResource, lockKey, personName, personOnWire } from "../../protocol/names.ts";
-import { nearest } from "../../protocol/text.ts";
+import {
+  isCommandsSession,
+  isOfMachine,
+  isResource,
+  lockKey,
+  personName,
+  personOnWire,
+} from "../../protocol/names.ts";
+import { nearest, nearPath } from "../../protocol/text.ts";
+import { actingSession } from "../context/actor.ts";
 import { connected } from "../context/caller.ts";
 import type { Client, ProcessContext } from "../context/process-context.ts";
+import { namesOf, projectOf, resourceTyped } from "../context/project.ts";
 import { trailReason } from "../refusal-text.ts";
 import { durationOf } from "../settings/off.ts";
 import { projectRoot } from "../view/places.ts";
+import { clean, listed } from "../view/text.ts";
+import { rowsOf } from "../with-daemon.ts";
 
 // Which lines of the trail a command shows.
 
@@ -380,5 +393,106 @@ export async function trailFlushed(world: ProcessContext, client?: Client | null
     }
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
+  }
+}
+
+// The agents that the trail knows, for a name that it does not know.
+
+/** Names that one sentence lists. */
+const listedMax = 10;
+/** Names that are kept. */
+const knownAgentsMax = 1_000;
+
+/**
+ * Returns a sentence that lists the latest agents of the trail if it knows none called `agent`, else null. An empty trail
+ * knows nobody, and there is nothing to say.
+ */
+export async function unknownAgent(dir: string, agent: string): Promise<string | null> {
+  const names = new Set<string>();
+  const [line] = await readTrail(dir, {
+    limit: 1,
+    filter: one => {
+      if (one.name !== null && one.name !== "" && names.size < knownAgentsMax) names.add(one.name);
+      return isOf(one, agent);
+    },
+  });
+  if (line !== undefined || names.size === 0) return null;
+  const shown = [...names].slice(0, listedMax).map(clean);
+  return `the log knows no agent ${clean(agent)}; it knows ${listed(shown, names.size - shown.length)}`;
+}
+
+// The files that the trail knows, for a name that it does not know.
+
+/** Names that are kept. */
+const knownFilesMax = 1_000;
+
+interface NamedFile {
+  /** All absolute names of the file; the last one is its real path. */
+  readonly paths: readonly string[];
+  readonly cwd: string;
+}
+
+/**
+ * Returns null if the file is there, the trail knows it or it is a resource. Else returns what to say: which name was
+ * perhaps meant, or null.
+ */
+export async function missingFile(
+  dir: string,
+  { paths, cwd }: NamedFile,
+): Promise<{ readonly meant: string | null } | null> {
+  const path = paths.at(-1) ?? "/";
+  if (isResource(path) || existsSync(path)) return null;
+  const files = new Set<string>();
+  const [line] = await readTrail(dir, {
+    limit: 1,
+    filter: one => {
+      const file = pathIn(one);
+      if (file !== null && files.size < knownFilesMax) files.add(file);
+      return paths.some(of => isAbout(one, of));
+    },
+  });
+  if (line !== undefined) return null;
+  return { meant: nearestFile(path, [...files, ...besides(path)], cwd) };
+}
+
+/** The one that is typed nearly so, or else the one of this name in another folder. */
+function nearestFile(path: string, files: readonly string[], cwd: string): string | null {
+  const near = files.map(file => nearPath(file, cwd));
+  const typed = nearest(nearPath(path, cwd), near);
+  if (typed !== null) return typed;
+  return near[files.findIndex(file => basename(file) === basename(path))] ?? null;
+}
+
+/** The files of the folder that it would be in. */
+function besides(path: string): string[] {
+  const folder = dirname(path);
+  try {
+    return readdirSync(folder)
+      .slice(0, knownFilesMax)
+      .map(name => join(folder, name));
+  } catch {
+    // There is no such folder, or it is not to be read: the trail's files are left.
+    return [];
+  }
+}
+
+// How the trail names what a command's argument means.
+
+/** Returns all absolute names of a file that was typed; of a resource its key. Throws `WrongName`, and `Refused` of a query. */
+export async function trailNames(world: ProcessContext, typed: string): Promise<readonly string[]> {
+  if (!isResource(typed)) return withHostNames(world, await namesOf(world.cwd, typed));
+  const path = resourceTyped(typed);
+  return [lockKey({ path, project: isOfMachine(path) ? "" : await resourceProject(world) })];
+}
+
+/** An agent's resources are those of its session's project, wherever its shell is; without a daemon, the directory's. */
+async function resourceProject(world: ProcessContext): Promise<string> {
+  const acting = actingSession(world.env);
+  const client = acting === null ? null : await connected(world);
+  try {
+    const sessions = client === null ? [] : await rowsOf(client, "sessions", { id: acting?.id ?? "" });
+    return sessions[0]?.project ?? (await projectOf(world.cwd));
+  } finally {
+    client?.close();
   }
 }

@@ -19,8 +19,17 @@ import {
 import { numbering } from "../context/task-numbers.ts";
 import { clean } from "../view/text.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
-import { missingFile, trailNames, unknownAgent } from "./explain.ts";
-import { decisionsIn, sinceForms, sinceTime, type TrailFilter, trailFlushed, wantedBy } from "./explained.ts";
+import {
+  decisionsIn,
+  missingFile,
+  sinceForms,
+  sinceTime,
+  type TrailFilter,
+  trailFlushed,
+  trailNames,
+  unknownAgent,
+  wantedBy,
+} from "./explained.ts";
 import { logLines } from "./sentences.ts";
 
 // Follows the trail's files for `kite log --follow`.
