@@ -148,7 +148,7 @@ export const commands: Commands = {
   },
   explain: {
     description: "say who has a file, what an agent waits for or what blocks a task, and why",
-    load: () => import("./trail/explain.ts"),
+    load: () => import("./commands/explain.ts"),
   },
   stats: {
     description: "count decisions, waits and denials, and time hooks",

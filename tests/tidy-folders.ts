@@ -92,7 +92,6 @@ const wings: readonly Wing[] = [
       ["view", "lead", 1, list],
       ["context", "with-daemon.ts", 3, "a caller and a person are asked of the daemon"],
       ["doctor", "install", 1, "the list of clients has the checks of each"],
-      ["trail", "agents", 1, "kite explain names an agent"],
     ],
   },
 ];

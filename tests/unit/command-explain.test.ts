@@ -3,7 +3,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { explain } from "../../bin/trail/explain.ts";
+import { explain } from "../../bin/commands/explain.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import { personName } from "../../protocol/names.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { explain } from "../../bin/trail/explain.ts";
+import { explain } from "../../bin/commands/explain.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

@@ -17,15 +17,15 @@ import {
 import { ownProject, projectOf } from "../context/project.ts";
 import { numbering } from "../context/task-numbers.ts";
 import { refusalText } from "../refusal-text.ts";
+import { AboutAgent, AboutFile, AboutTask, isWhole, type Kind, kinds } from "../trail/about.ts";
+import { LockHistory, missingFile, trailFlushed, trailNames, unknownAgent } from "../trail/explained.ts";
+import { explainLast } from "../trail/last.ts";
+import { agentNow, explainLines, fileNow, taskNow } from "../trail/sentences.ts";
+import { tokenSentences } from "../trail/stats.ts";
+import { tokensFor } from "../trail/tokens.ts";
 import { taskNamed } from "../view/task-names.ts";
 import { clean, clock, paint, type Screen, wrap } from "../view/text.ts";
 import { exitCodes, fail, notingStale, Refused, rowsOf, sayStale, unnamedPerson } from "../with-daemon.ts";
-import { AboutAgent, AboutFile, AboutTask, isWhole, type Kind, kinds } from "./about.ts";
-import { LockHistory, missingFile, trailFlushed, trailNames, unknownAgent } from "./explained.ts";
-import { explainLast } from "./last.ts";
-import { agentNow, explainLines, fileNow, taskNow } from "./sentences.ts";
-import { tokenSentences } from "./stats.ts";
-import { tokensFor } from "./tokens.ts";
 
 // Answers `kite explain`: reads the trail once, and asks the daemon for what holds now.
 
