@@ -160,7 +160,13 @@ export const commands: Commands = {
   },
   doctor: {
     description: "check the installation, and say what to do",
-    load: () => import("./doctor/doctor.ts"),
+    load: async () => {
+      const [{ addDoctor }, { clients }] = await Promise.all([
+        import("./doctor/doctor.ts"),
+        import("./install/clients.ts"),
+      ]);
+      return { add: (command, run) => addDoctor(command, run, clients) };
+    },
   },
   repair: {
     description: "save what a damaged journal still holds",

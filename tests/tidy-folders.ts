@@ -91,7 +91,6 @@ const wings: readonly Wing[] = [
       ["row-list.ts", "lead", 1, list],
       ["view", "lead", 1, list],
       ["context", "with-daemon.ts", 3, "a caller and a person are asked of the daemon"],
-      ["doctor", "install", 1, "the list of clients has the checks of each"],
     ],
   },
 ];

@@ -9,7 +9,6 @@ import { errorText, isSystemError } from "../../protocol/errors.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { type AskPerson, isAgents, isYes, personLine, terminalQuestion } from "../context/person.ts";
 import { type ProcessContext, print, printJson, type Run, screenOf } from "../context/process-context.ts";
-import { clients } from "../install/clients.ts";
 import { trustCheck } from "../leading.ts";
 import { dist } from "../version.ts";
 import { bytes, clean, listed, paragraphs } from "../view/text.ts";
@@ -44,8 +43,17 @@ import { checkSharedStore } from "./shared-store.ts";
 
 // All checks of `kite doctor`, in the order of its lines.
 
+/** A client of agents, with what doctor says of it: `bin/install/clients.ts` has a row for each. */
+interface CheckedClient {
+  readonly name: string;
+  checks?(world: ProcessContext): Promise<readonly Check[]>;
+}
+
 /** Yields each check as soon as it has a result. A check that the system refuses says so, and the others go on. */
-export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, void> {
+export async function* allChecks(
+  world: ProcessContext,
+  clients: readonly CheckedClient[],
+): AsyncGenerator<Check, void> {
   yield checkNode();
   yield checkTools(world);
   yield checkHome(world);
@@ -224,7 +232,7 @@ export interface DoctorFlags {
   readonly bundle?: string | true;
 }
 
-export function add(command: Command, run: Run): void {
+export function addDoctor(command: Command, run: Run, clients: readonly CheckedClient[]): void {
   command
     .description("check the installation, say what to do, and with --fix do it")
     .option("--fix", "do what the lines say, each step after a question")
@@ -232,12 +240,13 @@ export function add(command: Command, run: Run): void {
     .option("--bundle [file]", "write a report that you can send, without content and with short names")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action((flags: DoctorFlags) => run(world => doctor(world, flags, terminalQuestion())));
+    .action((flags: DoctorFlags) => run(world => doctor(world, clients, flags, terminalQuestion())));
 }
 
 /** Returns the exit code. Prints each check as soon as it has a result. `ask` is null without a terminal. */
 export async function doctor(
   world: ProcessContext,
+  clients: readonly CheckedClient[],
   { fix = false, yes = false, json = false, bundle }: DoctorFlags,
   ask: AskPerson | null = null,
 ): Promise<number> {
@@ -245,9 +254,10 @@ export async function doctor(
     const error = "kite doctor --fix asks at a terminal; without one, or with --json, add --yes";
     return failCommand(world, json, "usage", error);
   }
-  const found = await checked(world, json);
+  const check = () => checked(world, clients, json);
+  const found = await check();
   const who = { ask: yes ? null : ask, isQuiet: json, isAgent: fix && (await isAgents(world)) };
-  const done = fix ? await fixAll(world, found, who, () => checked(world, json)) : null;
+  const done = fix ? await fixAll(world, found, who, check) : null;
   const checks = done?.checks ?? found;
   const report = bundle === undefined ? null : await reported(world, checks, bundle, json);
   if (report === "failed") return exitCodes.failed;
@@ -290,10 +300,14 @@ function written({ fix, ...check }: Check): object {
   return fix === undefined ? check : { ...check, fix: fix.does };
 }
 
-async function checked(world: ProcessContext, isQuiet: boolean): Promise<Check[]> {
+async function checked(
+  world: ProcessContext,
+  clients: readonly CheckedClient[],
+  isQuiet: boolean,
+): Promise<Check[]> {
   const screen = screenOf(world);
   const checks: Check[] = [];
-  for await (const check of allChecks(world)) {
+  for await (const check of allChecks(world, clients)) {
     checks.push(check);
     if (!isQuiet) print(world, checkLines(check, screen));
   }

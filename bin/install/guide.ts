@@ -217,7 +217,7 @@ async function look(world: ProcessContext): Promise<void> {
   const screen = screenOf(world);
   const checks: Check[] = [];
   say(world, ["", "kite doctor:"]);
-  for await (const check of allChecks(world)) {
+  for await (const check of allChecks(world, clients)) {
     checks.push(check);
     if (check.result !== "ok") print(world, checkLines(check, screen));
   }

@@ -15,6 +15,7 @@ import {
 import { checkDaemon, textOf } from "../../bin/doctor/daemon.ts";
 import { doctor } from "../../bin/doctor/doctor.ts";
 import { checkJournal, checkLogs, checkSpace, checkVoided } from "../../bin/doctor/files.ts";
+import { clients } from "../../bin/install/clients.ts";
 import { version } from "../../bin/version.ts";
 import { TimedOut } from "../../client/errors.ts";
 import { statFields } from "../../daemon/facts/process-table.ts";
@@ -340,10 +341,10 @@ describe("the client's settings", () => {
 
 describe("kite doctor", () => {
   it("exits with 1 when a check fails, and gives all of them as JSON", async () => {
-    expect(await doctor(world, { json: true })).toBe(0);
+    expect(await doctor(world, clients, { json: true })).toBe(0);
     chmodSync(home, 0o755);
     const failing = { ...fakeWorld({ home }), cwd: root };
-    expect(await doctor(failing, { json: true })).toBe(1);
+    expect(await doctor(failing, clients, { json: true })).toBe(1);
     const { ok, checks } = JSON.parse(failing.out());
     expect(ok).toBe(false);
     expect(checks.filter((c: { result: string }) => c.result === "fail")).toMatchObject([{ check: "home" }]);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
 import { Shortener } from "../../bin/doctor/bundle.ts";
 import { doctor } from "../../bin/doctor/doctor.ts";
+import { clients } from "../../bin/install/clients.ts";
 import { segmentName } from "../../daemon/journal/disk.ts";
 import { encode, type TrailLine } from "../../daemon/trail/line.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -80,7 +81,7 @@ beforeEach(() => {
 });
 
 it("has no secrets, no home directory and no names of people, and is for its writer alone", async () => {
-  await doctor(world, { bundle: "report.json" });
+  await doctor(world, clients, { bundle: "report.json" });
   const file = join(project, "report.json");
   const text = readFileSync(file, "utf8");
   for (const marker of [
@@ -106,7 +107,7 @@ it("has no secrets, no home directory and no names of people, and is for its wri
 });
 
 it("tells versions, settings with their sources, decisions and the log, the same file by the same name", async () => {
-  await doctor(world, { bundle: "report.json", json: true });
+  await doctor(world, clients, { bundle: "report.json", json: true });
   const { bundle, checks: rows } = JSON.parse(world.out());
   expect(bundle).toEqual({
     file: join(project, "report.json"),
@@ -135,14 +136,16 @@ it("is bounded, and overwrites nothing", async () => {
   writeFileSync(join(trail, "trail-1.ndjson"), lines.join(""));
   const entry = JSON.stringify({ level: "info", time: "t", msg: "word ".repeat(2_000) });
   writeFileSync(log, `${entry}\n`.repeat(300));
-  expect(await doctor(world, { bundle: "report.json", json: true })).toBe(0);
+  expect(await doctor(world, clients, { bundle: "report.json", json: true })).toBe(0);
   const text = readFileSync(join(project, "report.json"), "utf8");
   const { decisions } = JSON.parse(text);
   expect(decisions).toHaveLength(limits.bundleLinesMax);
   expect(text.length).toBeLessThan(256 * 1024);
   const again = fakeWorld({ home: world.paths.home });
   expect(
-    await doctor({ ...world, stdout: again.stdout, stderr: again.stderr }, { bundle: "report.json" }),
+    await doctor({ ...world, stdout: again.stdout, stderr: again.stderr }, clients, {
+      bundle: "report.json",
+    }),
   ).toBe(1);
   expect(again.err()).toContain("the report was not written:");
   expect(readFileSync(join(project, "report.json"), "utf8")).toBe(text);
