@@ -130,7 +130,7 @@ async function findActor(
   find: Finder,
   found: (variables: Invocation["env"]) => void,
 ): Promise<number> {
-  const { exitCodes, reported } = await import("./with-daemon.ts");
+  const { exitCodes, reported } = await import("./context/with-daemon.ts");
   return reported(world, words.includes("--json"), async () => {
     const variables = await find(world, words);
     if (variables !== null) found(variables);

@@ -15,6 +15,7 @@ import { type Client, type ProcessContext, type Run, screenOf } from "../context
 import { projectOf } from "../context/project.ts";
 import { numbering, type Worded } from "../context/task-numbers.ts";
 import { terminalTexts, titlesFor } from "../context/terminals.ts";
+import { ask, fail, printDone, printShown, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { leadRoles, spawnOutput } from "../leading.ts";
 import { trailFlushed } from "../trail/explained.ts";
 import { logLines } from "../trail/sentences.ts";
@@ -37,7 +38,6 @@ import {
   widthOf,
   wrap,
 } from "../view/text.ts";
-import { ask, fail, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 
 // The output of `kite agent`.
 

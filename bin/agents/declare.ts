@@ -26,9 +26,9 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { fileTyped, projectOf } from "../context/project.ts";
+import { ask, exitCodes, fail, printShown, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { declarationLines, declarationsView, declaredView, overlapLines } from "../view/declarations.ts";
 import { clean } from "../view/text.ts";
-import { ask, exitCodes, fail, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 
 // A filled declaration to begin with, in YAML.
 

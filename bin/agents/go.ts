@@ -16,10 +16,10 @@ import {
 } from "../context/process-context.ts";
 import { neededProgram, ProgramFailed, runProgram } from "../context/programs.ts";
 import { type Terminal, terminalsOf, terminalText } from "../context/terminals.ts";
+import { exitCodes, fail, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { features } from "../view/features.ts";
 import { tilde } from "../view/places.ts";
 import { clean, wrap } from "../view/text.ts";
-import { exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
 
 // `kite go`: takes a person to the terminal in which an agent runs.
 

@@ -21,11 +21,6 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { fileTyped, findRepository, projectOf } from "../context/project.ts";
-import { defined, subcommand } from "../entry.ts";
-import { durationOf } from "../settings/off.ts";
-import { tilde } from "../view/places.ts";
-import { contextView, freezesView, inboxView, postedView, valueText } from "../view/talk.ts";
-import { clean, clock, counted, listed } from "../view/text.ts";
 import {
   ask,
   asPerson,
@@ -41,7 +36,12 @@ import {
   streamEnd,
   throwIfUnknown,
   withDaemon,
-} from "../with-daemon.ts";
+} from "../context/with-daemon.ts";
+import { defined, subcommand } from "../entry.ts";
+import { durationOf } from "../settings/off.ts";
+import { tilde } from "../view/places.ts";
+import { contextView, freezesView, inboxView, postedView, valueText } from "../view/talk.ts";
+import { clean, clock, counted, listed } from "../view/text.ts";
 
 type Who = Partial<Acting> & { readonly project: string };
 

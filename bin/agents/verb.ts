@@ -9,9 +9,9 @@ import type { ParamsOf, ReplyOf, RequestType } from "../../protocol/schemas/requ
 import { type PersonsDeed, refuseAgent } from "../context/person.ts";
 import type { Client, ProcessContext, Run } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
+import { ask, fail, printDone, printShown, withDaemon } from "../context/with-daemon.ts";
 import { subcommand } from "../entry.ts";
 import type { Screen } from "../view/text.ts";
-import { ask, fail, printDone, printShown, withDaemon } from "../with-daemon.ts";
 import { who } from "./messages.ts";
 
 /**

@@ -7,9 +7,9 @@ import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { plain } from "../../protocol/text.ts";
 import { type ProcessContext, print, type Run } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
+import { Refused, rowsOf } from "../context/with-daemon.ts";
 import { type Commands, withPresentWords } from "../entry.ts";
 import { addCommand } from "../parser.ts";
-import { Refused, rowsOf } from "../with-daemon.ts";
 
 // What the command line says before the word that is being completed.
 

@@ -8,11 +8,11 @@ import { lostStoreProblem, olderStoreAdvice, olderStoreText } from "../../daemon
 import { limits } from "../../protocol/limits.ts";
 import { type AskPerson, isYes, refuseAgent, terminalQuestion } from "../context/person.ts";
 import { type Client, type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
+import { atWork, exitCodes, fewFiles } from "../context/with-daemon.ts";
 import { beginEmptyStore } from "../doctor/repair.ts";
 import { refusalText } from "../refusal-text.ts";
 import { daemonProgram, isOlder, isRebuilt, version } from "../version.ts";
 import { clock, counted, listed } from "../view/text.ts";
-import { atWork, exitCodes, fewFiles } from "../with-daemon.ts";
 import { nextLines } from "./home-screen.ts";
 
 interface UpOptions {

@@ -15,10 +15,10 @@ import { kitePaths } from "../../protocol/paths.ts";
 import { plain } from "../../protocol/text.ts";
 import { type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
 import { neededProgram, ProgramFailed, runProgram } from "../context/programs.ts";
+import { ask } from "../context/with-daemon.ts";
 import { daemonProgram, dist } from "../version.ts";
 import { eventSentence } from "../view/event-lines.ts";
 import { clean, duration } from "../view/text.ts";
-import { ask } from "../with-daemon.ts";
 
 // What happened in the demo, told from the events that the daemon sent and from what the files contain.
 

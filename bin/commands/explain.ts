@@ -16,6 +16,15 @@ import {
 } from "../context/process-context.ts";
 import { ownProject, projectOf } from "../context/project.ts";
 import { numbering } from "../context/task-numbers.ts";
+import {
+  exitCodes,
+  fail,
+  notingStale,
+  Refused,
+  rowsOf,
+  sayStale,
+  unnamedPerson,
+} from "../context/with-daemon.ts";
 import { refusalText } from "../refusal-text.ts";
 import { AboutAgent, AboutFile, AboutTask, isWhole, type Kind, kinds } from "../trail/about.ts";
 import { LockHistory, missingFile, trailFlushed, trailNames, unknownAgent } from "../trail/explained.ts";
@@ -25,7 +34,6 @@ import { tokenSentences } from "../trail/stats.ts";
 import { tokensFor } from "../trail/tokens.ts";
 import { taskNamed } from "../view/task-names.ts";
 import { clean, clock, paint, type Screen, wrap } from "../view/text.ts";
-import { exitCodes, fail, notingStale, Refused, rowsOf, sayStale, unnamedPerson } from "../with-daemon.ts";
 
 // Answers `kite explain`: reads the trail once, and asks the daemon for what holds now.
 

@@ -5,8 +5,8 @@ import { knownClients } from "../context/clients-here.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../context/process-context.ts";
 import { type ScopeFlags, scopeProject } from "../context/project.ts";
 import { terminalTexts } from "../context/terminals.ts";
+import { rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { sessionsView } from "../view/sessions.ts";
-import { rowsOf, withDaemon } from "../with-daemon.ts";
 
 /** How long it looks for a daemon at most. */
 const lookMs = 1_000;

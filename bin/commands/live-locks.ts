@@ -11,10 +11,10 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { type ScopeFlags, scopeProject } from "../context/project.ts";
+import { ask, fail, Refused, rowsOf, streamCode, streamEnd, withDaemon } from "../context/with-daemon.ts";
 import { lockEventLine } from "../view/event-lines.ts";
 import { type LocksData, locksView } from "../view/locks.ts";
 import { cut } from "../view/text.ts";
-import { ask, fail, Refused, rowsOf, streamCode, streamEnd, withDaemon } from "../with-daemon.ts";
 
 // `kite status --locks --watch`.
 

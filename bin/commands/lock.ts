@@ -24,10 +24,10 @@ import {
 } from "../context/process-context.ts";
 import { Signals, signalCode } from "../context/programs.ts";
 import { type Lockable, lockable } from "../context/project.ts";
+import { rowsOf } from "../context/with-daemon.ts";
 import { reportFailure } from "../entry.ts";
 import { refusalText } from "../refusal-text.ts";
 import { clean } from "../view/text.ts";
-import { rowsOf } from "../with-daemon.ts";
 
 // `kite lock`: holds files and resources while a command runs.
 

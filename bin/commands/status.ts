@@ -18,6 +18,7 @@ import {
 } from "../context/process-context.ts";
 import type { ScopeFlags } from "../context/project.ts";
 import { namedDirectory, projectUnknown } from "../context/project.ts";
+import { fail, granted, printShown, rowsFrom, unknownForm, withDaemon } from "../context/with-daemon.ts";
 import { hookWarnings } from "../doctor/hook-warnings.ts";
 import { leadStatus } from "../leading.ts";
 import { damageTexts } from "../rescue/shown.ts";
@@ -25,7 +26,6 @@ import { changedTexts, observedText, offTexts, settingsTexts, whatIsOff } from "
 import { version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
 import { clock } from "../view/text.ts";
-import { fail, granted, printShown, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
 
 const help = `
 It shows the project of the working directory, and a line for each other project. --json has all projects.

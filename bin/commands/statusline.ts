@@ -5,8 +5,8 @@ import type { Command } from "commander";
 import { LocalError } from "../../client/errors.ts";
 import { isObject } from "../../protocol/wire.ts";
 import type { ProcessContext, Run } from "../context/process-context.ts";
+import { exitCodes, fail } from "../context/with-daemon.ts";
 import { isOffEverywhere } from "../doctor/odd-files.ts";
-import { exitCodes, fail } from "../with-daemon.ts";
 
 const help = `
 Reads what Claude Code gives its status line on standard input, and prints one line: the session's name, what it holds, who

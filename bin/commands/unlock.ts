@@ -7,8 +7,8 @@ import { actingSession } from "../context/actor.ts";
 import { refuseAgent, seemsAgents } from "../context/person.ts";
 import { type Client, type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
 import { isOn, lockable, ownProject, projectOf } from "../context/project.ts";
+import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { clean } from "../view/text.ts";
-import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
 interface UnlockFlags {
   readonly force?: boolean;

@@ -8,10 +8,10 @@ import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import { Refused, rowsOf } from "../with-daemon.ts";
 import { type Acting, actingSession, isTerminalSession } from "./actor.ts";
 import type { Client, ProcessContext } from "./process-context.ts";
 import { projectOf } from "./project.ts";
+import { Refused, rowsOf } from "./with-daemon.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -12,9 +12,9 @@ import { isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { personName } from "../../protocol/names.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import { fail } from "../with-daemon.ts";
 import { actingSession, isTerminalSession, terminalOf as terminalOfSession } from "./actor.ts";
 import type { Client, ProcessContext } from "./process-context.ts";
+import { fail } from "./with-daemon.ts";
 
 // What only a person may do: one row each, which `person.ts` refuses to agents with the code `person_only`.
 

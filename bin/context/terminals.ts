@@ -8,9 +8,9 @@ import { wordsIn } from "../../hooks/claude-code/transcripts.ts";
 import { isSystemError } from "../../protocol/errors.ts";
 import { searchPath } from "../../protocol/paths.ts";
 import type { TranscriptRow } from "../../protocol/schemas/session.ts";
-import { Refused, rowsOf } from "../with-daemon.ts";
 import { seemsAgents } from "./person.ts";
 import type { Client, ProcessContext } from "./process-context.ts";
+import { Refused, rowsOf } from "./with-daemon.ts";
 
 /** A pane of a tmux server. */
 interface TmuxPane {

@@ -15,8 +15,8 @@ import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { nearPath, quote, shellArgument } from "../../protocol/text.ts";
 import { actingSession, isTerminalSession } from "../context/actor.ts";
 import type { Client, ProcessContext, Run } from "../context/process-context.ts";
+import { exitCodes, reported, rowsOf } from "../context/with-daemon.ts";
 import { clean, counted } from "../view/text.ts";
-import { exitCodes, reported, rowsOf } from "../with-daemon.ts";
 
 // The files of the commit that git is about to make, as its hook finds them.
 

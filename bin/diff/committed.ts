@@ -9,6 +9,7 @@ import type { WriteRow } from "../../protocol/work.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../context/caller.ts";
 import type { ProcessContext } from "../context/process-context.ts";
 import { fileTyped, realPath, scopeProject } from "../context/project.ts";
+import { Refused, rowsOf } from "../context/with-daemon.ts";
 import { isBinary, type Texts } from "../rescue/texts.ts";
 import {
   type Asker,
@@ -19,7 +20,6 @@ import {
   readerOf,
   versionsOf,
 } from "../rescue/versions.ts";
-import { Refused, rowsOf } from "../with-daemon.ts";
 import {
   type Candidate,
   type Change,

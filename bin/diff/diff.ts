@@ -11,6 +11,7 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { ownProject, realPath } from "../context/project.ts";
+import { exitCodes, fail, Refused } from "../context/with-daemon.ts";
 import { code, fileWord } from "../rescue/shown.ts";
 import { bytesOf, Texts } from "../rescue/texts.ts";
 import {
@@ -23,7 +24,6 @@ import {
   onDisk,
 } from "../rescue/versions.ts";
 import { clean, listed } from "../view/text.ts";
-import { exitCodes, fail, Refused } from "../with-daemon.ts";
 import { type Change, differs, modeOf, placeOf, repositoryAt } from "./changes.ts";
 import { agentNamed, committedBy, meant, type Uncommitted, uncommitted } from "./committed.ts";
 import { changeJson, changeLines, page, pagerFor, patches, statLines } from "./show.ts";

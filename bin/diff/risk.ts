@@ -15,8 +15,8 @@ import {
   type Run,
   screenOf,
 } from "../context/process-context.ts";
+import { fail, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { clean, counted, cut, paint, type Screen, wrap } from "../view/text.ts";
-import { fail, rowsOf, withDaemon } from "../with-daemon.ts";
 
 // Runs git for `kite risk`: git only reads the repository, and writes objects to a separate folder.
 

@@ -11,9 +11,9 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { fileTyped, realPath, type ScopeFlags, scopeProject } from "../context/project.ts";
+import { exitCodes, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { projectName, tilde } from "../view/places.ts";
 import { type Cell, clean, counted, duration, paint, type Screen, table, wrap } from "../view/text.ts";
-import { exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
 
 // The output of `kite whose`, and the commands that it proposes.
 

@@ -12,10 +12,10 @@ import { shellArgument } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";
 import type { ProcessContext } from "../context/process-context.ts";
 import { type FindRepository, findRepository } from "../context/project.ts";
+import { rowsOf } from "../context/with-daemon.ts";
 import { settingsInForce } from "../settings/off-now.ts";
 import { projectRoot } from "../view/places.ts";
 import { clean, counted, duration, listed } from "../view/text.ts";
-import { rowsOf } from "../with-daemon.ts";
 import { barred, oddFile } from "./odd-files.ts";
 import { type Advice, advise, aside, type Check, fail, ok, warn, withDaemon } from "./results.ts";
 

@@ -9,10 +9,10 @@ import { errorText, isSystemError } from "../../protocol/errors.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { type AskPerson, isAgents, isYes, personLine, terminalQuestion } from "../context/person.ts";
 import { type ProcessContext, print, printJson, type Run, screenOf } from "../context/process-context.ts";
+import { exitCodes, fail as failCommand } from "../context/with-daemon.ts";
 import { trustCheck } from "../leading.ts";
 import { dist } from "../version.ts";
 import { bytes, clean, listed, paragraphs } from "../view/text.ts";
-import { exitCodes, fail as failCommand } from "../with-daemon.ts";
 import { bundleFile, bundleParts, writeBundle } from "./bundle.ts";
 import { checkAgentTools, checkClientSettings, checkClients } from "./clients.ts";
 import {

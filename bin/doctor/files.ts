@@ -20,9 +20,9 @@ import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { AskPerson } from "../context/person.ts";
 import type { ProcessContext } from "../context/process-context.ts";
+import { exitCodes } from "../context/with-daemon.ts";
 import { damageTexts } from "../rescue/shown.ts";
 import { bytes, clock, counted } from "../view/text.ts";
-import { exitCodes } from "../with-daemon.ts";
 import { damaged, type OddFile, oddFile, oddFolder } from "./odd-files.ts";
 import { oddJournalFile, repair, unwritableJournal } from "./repair.ts";
 import {

@@ -22,8 +22,8 @@ import {
   terminalQuestion,
 } from "../context/person.ts";
 import { type ProcessContext, print, printJson, type Run, screenOf } from "../context/process-context.ts";
+import { exitCodes, fail, printDone } from "../context/with-daemon.ts";
 import { counted, paragraphs, type Screen } from "../view/text.ts";
-import { exitCodes, fail, printDone } from "../with-daemon.ts";
 import { type OddFile, oddFile, oddFolder } from "./odd-files.ts";
 
 // Finds what a reader of the journal would fail at: a file of it that is none, or that may not be read.

@@ -8,9 +8,9 @@ import { namingFailures } from "../../hooks/install/file.ts";
 import type { HookProgram } from "../../hooks/install/hooks-text.ts";
 import { shellWord } from "../../protocol/text.ts";
 import { type ProcessContext, print, type Run } from "../context/process-context.ts";
+import { fail } from "../context/with-daemon.ts";
 import { dist, version } from "../version.ts";
 import { clean } from "../view/text.ts";
-import { fail } from "../with-daemon.ts";
 import { chooseHookProgram, hookProgramOption, hookPrograms } from "./hook-program.ts";
 
 interface PluginFlags {

@@ -38,13 +38,13 @@ import {
 } from "../context/person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../context/process-context.ts";
 import { type FindRepository, findRepository, namedDirectory, ProjectUnknown } from "../context/project.ts";
+import { exitCodes, fail, printDone } from "../context/with-daemon.ts";
 import { damaged, oddFile } from "../doctor/odd-files.ts";
 import { advise, aside, type Check as DoctorCheck, fail as doctorFail } from "../doctor/results.ts";
 import { defined } from "../entry.ts";
 import { sawFile } from "../settings/off-now.ts";
 import { tilde } from "../view/places.ts";
 import { clean, clock, table, wrap } from "../view/text.ts";
-import { exitCodes, fail, printDone } from "../with-daemon.ts";
 import {
   type Git,
   gitOf,

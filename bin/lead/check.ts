@@ -18,10 +18,10 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import type { FindRepository } from "../context/project.ts";
+import { exitCodes, fail, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { refusalText } from "../refusal-text.ts";
 import { tilde } from "../view/places.ts";
 import { clean, wrap } from "../view/text.ts";
-import { exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
 import {
   Interrupts,
   nestingProblem,

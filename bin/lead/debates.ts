@@ -17,8 +17,8 @@ import type { ParamsOf } from "../../protocol/schemas/requests.ts";
 import { frame, quote } from "../../protocol/text.ts";
 import { addVerbs, Misuse, project, type ToolAnswer, type Verbs, verb } from "../agents/verb.ts";
 import type { Client, Run } from "../context/process-context.ts";
+import { ask, pagesOf } from "../context/with-daemon.ts";
 import { clean, listed } from "../view/text.ts";
-import { ask, pagesOf } from "../with-daemon.ts";
 import { debatesView, debateView } from "./view/debates.ts";
 
 // Fetches debates from the daemon, page by page.

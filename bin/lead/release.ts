@@ -11,8 +11,8 @@ import { refuseAgent } from "../context/person.ts";
 import { type ProcessContext, print, printJson, type Run, screenOf } from "../context/process-context.ts";
 import { projectOf, realPath } from "../context/project.ts";
 import { numbering } from "../context/task-numbers.ts";
+import { ask, asPerson, exitCodes, fail, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { clean, counted, listed, wrap } from "../view/text.ts";
-import { ask, asPerson, exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
 
 // `kite release`: gives back what agents have, and files that somebody holds.
 

@@ -7,7 +7,6 @@ import { nearest } from "../../protocol/text.ts";
 import { type RefuseOptions, refuseAgent } from "../context/person.ts";
 import type { Client, ProcessContext, Run } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
-import { clean, type OneAgent, wrap } from "../view/text.ts";
 import {
   ask,
   asPerson,
@@ -17,7 +16,8 @@ import {
   rowsOf,
   unknownForm,
   withDaemon,
-} from "../with-daemon.ts";
+} from "../context/with-daemon.ts";
+import { clean, type OneAgent, wrap } from "../view/text.ts";
 import { heldText, isBounded, roleAdvice, roleLines, roleRows, rolesView } from "./view/features.ts";
 
 // The gates of a project, as the daemon has them.

@@ -15,11 +15,11 @@ import type { ElsewhereRow } from "../../protocol/work.ts";
 import { actingSession } from "../context/actor.ts";
 import type { Client, ProcessContext } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
+import { printShown, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { Places, projectName } from "../view/places.ts";
 import { elsewhereState, elsewhereTitle } from "../view/session-notes.ts";
 import { standing } from "../view/task-names.ts";
 import { clean, clock, counted, cut, duration, pad, type Screen, widthOf, wrap } from "../view/text.ts";
-import { printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { healthText } from "./view/features.ts";
 
 // The longest chain of unfinished tasks, each of which depends on the one before.

@@ -5,10 +5,10 @@ import type { TeamRow, TeamTaskRow } from "../../protocol/lead/team.ts";
 import type { ClientTaskRow } from "../../protocol/schemas/task.ts";
 import type { Client, ProcessContext } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
+import { fail, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { type Stored, store } from "../tasks/import.ts";
 import { projectName } from "../view/places.ts";
 import { type Cell, clean, counted, paint, type Screen, type Style, table, wrap } from "../view/text.ts";
-import { fail, rowsOf, withDaemon } from "../with-daemon.ts";
 
 // Tasks of a team's own list as tasks of Kite's queue.
 

@@ -3,9 +3,9 @@
 import type { Command } from "commander";
 import type { TeamMemberRow, TeamRow, TeamTaskRow } from "../../protocol/lead/team.ts";
 import type { ProcessContext, Run } from "../context/process-context.ts";
+import { fail, printShown, withDaemon } from "../context/with-daemon.ts";
 import { projectName } from "../view/places.ts";
 import { type Cell, clean, counted, paint, type Screen, type Style, table, wrap } from "../view/text.ts";
-import { fail, printShown, withDaemon } from "../with-daemon.ts";
 import { teamsNamed } from "./team-tasks.ts";
 
 // Teams of the client as text.

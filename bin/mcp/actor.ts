@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { KiteClient } from "../../client/client.ts";
 import { unhookedSession } from "../../protocol/names.ts";
 import type { WhoamiReply } from "../../protocol/schemas/session.ts";
-import { granted, Refused, rowsOf } from "../with-daemon.ts";
+import { granted, Refused, rowsOf } from "../context/with-daemon.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -10,10 +10,10 @@ import type { WipeRow } from "../../protocol/schemas/rescue.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import type { ToolAnswer } from "../agents/verb.ts";
 import { type Lockable, lockable } from "../context/project.ts";
+import { granted, Refused, rowsOf } from "../context/with-daemon.ts";
 import { withTools } from "../rescue/rescue.ts";
 import { filesOf, type RestoredFile, restore, wipeNamed } from "../rescue/restore.ts";
 import type { Asker } from "../rescue/versions.ts";
-import { granted, Refused, rowsOf } from "../with-daemon.ts";
 import { type Call, type Tool, tool } from "./tool.ts";
 
 const resource = z.string().max(limits.pathBytes).optional();

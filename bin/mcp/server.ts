@@ -13,8 +13,8 @@ import { ConnectionClosed, LocalError, NotRunning } from "../../client/errors.ts
 import { ensureDaemon } from "../../client/launch.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { idSchema } from "../../protocol/schemas/session.ts";
+import { notingStale } from "../context/with-daemon.ts";
 import { daemonProgram, version } from "../version.ts";
-import { notingStale } from "../with-daemon.ts";
 import { type Acting, type Origin, type Process, whoActs } from "./actor.ts";
 import { type Call, type Caller, dataCapability } from "./tool.ts";
 import { tools } from "./tool-list.ts";

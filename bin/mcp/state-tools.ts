@@ -11,11 +11,11 @@ import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import type { ElsewhereRow } from "../../protocol/work.ts";
 import type { ToolAnswer } from "../agents/verb.ts";
+import { granted, Refused, rowsOf } from "../context/with-daemon.ts";
 import { found, unseenLines } from "../diff/diff.ts";
 import { changeJson, changeLines, statLines } from "../diff/show.ts";
 import { withTools } from "../rescue/rescue.ts";
 import type { Asker } from "../rescue/versions.ts";
-import { granted, Refused, rowsOf } from "../with-daemon.ts";
 import { type Call, looks, type Tool, tool } from "./tool.ts";
 
 // What an agent, or of a file anybody, has changed and not committed, as kite_status shows it.

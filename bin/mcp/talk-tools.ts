@@ -18,7 +18,7 @@ import { wholePaths } from "../agents/declare.ts";
 import type { ToolAnswer } from "../agents/verb.ts";
 import { absolute } from "../context/actor.ts";
 import { fileTyped } from "../context/project.ts";
-import { granted, throwIfUnknown } from "../with-daemon.ts";
+import { granted, throwIfUnknown } from "../context/with-daemon.ts";
 import { type Call, inWords, looks, type Tool, tool } from "./tool.ts";
 
 const { to, text: words, replyTo, urgent } = messageSendSchema.shape;

@@ -13,9 +13,9 @@ import {
 } from "../../protocol/schemas/task.ts";
 import { duration, frame, plain, quote } from "../../protocol/text.ts";
 import type { ToolAnswer } from "../agents/verb.ts";
+import { granted, knownRowsOf } from "../context/with-daemon.ts";
 import { defined } from "../entry.ts";
 import { inNumbers, numbersOf, taskNamed } from "../view/task-names.ts";
-import { granted, knownRowsOf } from "../with-daemon.ts";
 import { type Call, inWords, looks, type Tool, tool } from "./tool.ts";
 
 /** Tools of the shared plan: kite_task_create, _list, _claim, _edit, _complete, _fail, _release. */

@@ -17,10 +17,10 @@ import { callParameter } from "../../protocol/tool-call.ts";
 import { isObject } from "../../protocol/wire.ts";
 import type { ToolAnswer } from "../agents/verb.ts";
 import { numbersIn } from "../context/task-numbers.ts";
+import { Refused } from "../context/with-daemon.ts";
 import { refusalText, toolWords } from "../refusal-text.ts";
 import { staleText } from "../view/store.ts";
 import { inNumbers } from "../view/task-names.ts";
-import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
 
 // Checks a tool's parameters, and words what is wrong with them: by their own names, as the tool's list has them.

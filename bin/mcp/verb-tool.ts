@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { requests } from "../../protocol/schemas/requests.ts";
 import type { Field, Verb, Verbs } from "../agents/verb.ts";
-import { ask, Refused } from "../with-daemon.ts";
+import { ask, Refused } from "../context/with-daemon.ts";
 import { inWords, type Tool, tool, WrongInput } from "./tool.ts";
 
 interface Definition {

@@ -9,8 +9,8 @@ import {
   type Run,
   screenOf,
 } from "../context/process-context.ts";
+import { ask, exitCodes, rowsOf } from "../context/with-daemon.ts";
 import { clean, counted, type Screen } from "../view/text.ts";
-import { ask, exitCodes, rowsOf } from "../with-daemon.ts";
 import { fileWord, offLines, unkeptLines, versionRows } from "./shown.ts";
 import {
   type Asker,

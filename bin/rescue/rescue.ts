@@ -16,9 +16,9 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { fileTyped, realPath, type ScopeFlags, scopeProject } from "../context/project.ts";
+import { ask, asPerson, exitCodes, fail, printDone, rowsOf } from "../context/with-daemon.ts";
 import { sinceForms, sinceTime } from "../trail/explained.ts";
 import { bytes, clean, counted, type Screen } from "../view/text.ts";
-import { ask, asPerson, exitCodes, fail, printDone, rowsOf } from "../with-daemon.ts";
 import {
   addWait,
   filesOf,

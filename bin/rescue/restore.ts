@@ -8,7 +8,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { VersionRow, WipedRow, WipeRow } from "../../protocol/schemas/rescue.ts";
 import { plain } from "../../protocol/text.ts";
 import { namesBefore } from "../context/project.ts";
-import { ask, Refused, rowsOf } from "../with-daemon.ts";
+import { ask, Refused, rowsOf } from "../context/with-daemon.ts";
 import { bytesOf, changed, leftByWipe, type Texts } from "./texts.ts";
 import {
   type Asker,

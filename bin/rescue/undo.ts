@@ -13,8 +13,8 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { scopeProject } from "../context/project.ts";
+import { exitCodes, fail, Refused, rowsOf } from "../context/with-daemon.ts";
 import { clean, paint, type Screen } from "../view/text.ts";
-import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
 import { addWait, conflictText, modeOf, type WaitFlag, waitOf, writeBack } from "./restore.ts";
 import { authorOf, diffLines, fileWord, versionRows } from "./shown.ts";
 import { bytesOf, type Change, changed, type Outcome, Texts } from "./texts.ts";

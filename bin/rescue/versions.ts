@@ -30,7 +30,7 @@ import { refuseAgent, seemsAgents } from "../context/person.ts";
 import type { Client, ProcessContext } from "../context/process-context.ts";
 import type { Env } from "../context/programs.ts";
 import { fileTyped, namesBefore } from "../context/project.ts";
-import { asPerson, Refused, rowsOf } from "../with-daemon.ts";
+import { asPerson, Refused, rowsOf } from "../context/with-daemon.ts";
 
 // Who asks for kept work: a person, who sees all projects, or an agent, which sees its own alone.
 

@@ -12,10 +12,10 @@ import { nearest } from "../../protocol/text.ts";
 import { isAgents, refuseAgent } from "../context/person.ts";
 import { type ProcessContext, print, printJson, type Run, screenOf } from "../context/process-context.ts";
 import { type FindRepository, findRepository } from "../context/project.ts";
+import { fail, printDone } from "../context/with-daemon.ts";
 import { leadSettings } from "../leading.ts";
 import { tilde } from "../view/places.ts";
 import { clean, table, wrap } from "../view/text.ts";
-import { fail, printDone } from "../with-daemon.ts";
 import { sawFile, settingsInForce, waitingText } from "./off-now.ts";
 
 // Writes one setting into the user's own config.json, and takes one out.

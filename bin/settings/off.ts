@@ -19,9 +19,9 @@ import { actingSession } from "../context/actor.ts";
 import { agentCalled } from "../context/caller.ts";
 import { type RefuseOptions, refuseAgent } from "../context/person.ts";
 import { type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
+import { exitCodes, fail, Refused, rowsOf } from "../context/with-daemon.ts";
 import { tilde } from "../view/places.ts";
 import { clean } from "../view/text.ts";
-import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
 import { stillOff, whatIsOff } from "./off-now.ts";
 
 // Writes the files of `kite off` and `kite on`; daemon/config/off-switch.ts defines and reads them.

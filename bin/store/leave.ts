@@ -2,11 +2,11 @@
 import type { StoreLeaveReply } from "../../protocol/schemas/store.ts";
 import { type AskPerson, isYes, refuseAgent } from "../context/person.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../context/process-context.ts";
+import { asPerson, exitCodes, fail, granted, reported, ask as request } from "../context/with-daemon.ts";
 import { takeSetting } from "../settings/config.ts";
 import { tilde } from "../view/places.ts";
 import { minute } from "../view/store.ts";
 import { clean, counted, listed } from "../view/text.ts";
-import { asPerson, exitCodes, fail, granted, reported, ask as request } from "../with-daemon.ts";
 import { busyText } from "./join.ts";
 import { restartDaemon } from "./restart.ts";
 import { copyTimeoutMs, counts, noteLines, type StoreFlags, say } from "./share.ts";

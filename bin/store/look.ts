@@ -7,8 +7,8 @@ import { secretPlaces, storeConnection } from "../../daemon/store/connection.ts"
 import { findSecrets, keepSecret } from "../../daemon/store/secret.ts";
 import type { AskSecret } from "../context/person.ts";
 import type { ProcessContext } from "../context/process-context.ts";
+import { Refused } from "../context/with-daemon.ts";
 import { clean, counted } from "../view/text.ts";
-import { Refused } from "../with-daemon.ts";
 import { say } from "./share.ts";
 
 const triesMax = 3;

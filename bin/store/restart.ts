@@ -3,8 +3,8 @@ import { rmSync } from "node:fs";
 import { NotRunning } from "../../client/errors.ts";
 import { ensureDaemon, stopDaemon } from "../../client/launch.ts";
 import type { ProcessContext } from "../context/process-context.ts";
+import { granted } from "../context/with-daemon.ts";
 import { daemonProgram } from "../version.ts";
-import { granted } from "../with-daemon.ts";
 
 /** Stops the daemon if one runs, and starts one; sessions keep what they hold. Throws if that fails. */
 export async function restartDaemon(world: ProcessContext): Promise<void> {

@@ -2,9 +2,9 @@
 import type { CopyNotes, StoreShareReply } from "../../protocol/schemas/store.ts";
 import { type AskPerson, isYes, refuseAgent } from "../context/person.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../context/process-context.ts";
+import { asPerson, exitCodes, fail, granted, ask as request } from "../context/with-daemon.ts";
 import { tilde } from "../view/places.ts";
 import { clean, counted, listed, wrap } from "../view/text.ts";
-import { asPerson, exitCodes, fail, granted, ask as request } from "../with-daemon.ts";
 
 export interface StoreFlags {
   readonly yes?: boolean;

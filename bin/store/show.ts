@@ -1,10 +1,10 @@
 /** `kite store`: the store, its machines, and the shared projects. */
 import type { StoreNodeRow, StoreRow, StoreShowReply } from "../../protocol/schemas/store.ts";
 import type { ProcessContext } from "../context/process-context.ts";
+import { ask, printShown, withDaemon } from "../context/with-daemon.ts";
 import { tilde } from "../view/places.ts";
 import { storelessText, storeText } from "../view/store.ts";
 import { clean, counted, duration, type Screen, table, wrap } from "../view/text.ts";
-import { ask, printShown, withDaemon } from "../with-daemon.ts";
 
 /** Returns the exit code. */
 export function showStore(world: ProcessContext, json: boolean): Promise<number> {

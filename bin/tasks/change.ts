@@ -13,11 +13,19 @@ import {
   printJson,
 } from "../context/process-context.ts";
 import { ownProject, projectOf } from "../context/project.ts";
+import {
+  type AskOptions,
+  exitCodes,
+  fail,
+  printDone,
+  Refused,
+  rowsOf,
+  withDaemon,
+} from "../context/with-daemon.ts";
 import { defined } from "../entry.ts";
 import { refusalText } from "../refusal-text.ts";
 import { inNumbers, numbersOf, standing, taskNamed } from "../view/task-names.ts";
 import { clean } from "../view/text.ts";
-import { type AskOptions, exitCodes, fail, printDone, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;

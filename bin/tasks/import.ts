@@ -11,8 +11,8 @@ import { refuseAgent } from "../context/person.ts";
 import { type Client, type ProcessContext, print, printJson } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
 import { numbering } from "../context/task-numbers.ts";
+import { ask, exitCodes, fail, withDaemon } from "../context/with-daemon.ts";
 import { counted, listed } from "../view/text.ts";
-import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
 
 /** A task as `task_import` takes it. */
 export type Stored = ParamsOf<"task_import">["tasks"][number];

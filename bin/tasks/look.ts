@@ -16,10 +16,6 @@ import {
 } from "../context/process-context.ts";
 import { ownProject, projectOf } from "../context/project.ts";
 import { numbersIn } from "../context/task-numbers.ts";
-import { clientLists } from "../leading.ts";
-import { numbersOf, taskNamed } from "../view/task-names.ts";
-import { graphView, mermaidView, tasksView, taskView } from "../view/tasks.ts";
-import { clean, counted, wrap } from "../view/text.ts";
 import {
   ask,
   exitCodes,
@@ -29,7 +25,11 @@ import {
   printShown,
   rowsOf,
   withDaemon,
-} from "../with-daemon.ts";
+} from "../context/with-daemon.ts";
+import { clientLists } from "../leading.ts";
+import { numbersOf, taskNamed } from "../view/task-names.ts";
+import { graphView, mermaidView, tasksView, taskView } from "../view/tasks.ts";
+import { clean, counted, wrap } from "../view/text.ts";
 
 export interface ScopeFlags {
   readonly project?: string;

@@ -4,9 +4,9 @@ import { type Command, Option } from "commander";
 import { riskReasons, risks } from "../../protocol/names.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/schemas/task.ts";
 import type { Run } from "../context/process-context.ts";
+import { fail } from "../context/with-daemon.ts";
 import { subcommand } from "../entry.ts";
 import { teamImport } from "../leading.ts";
-import { fail } from "../with-daemon.ts";
 import {
   type AddFlags,
   add as addTask,

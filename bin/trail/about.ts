@@ -10,10 +10,10 @@ import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { ElsewhereRow, WriteRow } from "../../protocol/work.ts";
 import type { Client } from "../context/process-context.ts";
+import { ask, rowsOf } from "../context/with-daemon.ts";
 import { refusalText } from "../refusal-text.ts";
 import { projectRoot } from "../view/places.ts";
 import { taskNamed } from "../view/task-names.ts";
-import { ask, rowsOf } from "../with-daemon.ts";
 import {
   actorIn,
   type Explained,

@@ -21,11 +21,11 @@ import { actingSession } from "../context/actor.ts";
 import { connected } from "../context/caller.ts";
 import type { Client, ProcessContext } from "../context/process-context.ts";
 import { namesOf, projectOf, resourceTyped } from "../context/project.ts";
+import { rowsOf } from "../context/with-daemon.ts";
 import { trailReason } from "../refusal-text.ts";
 import { durationOf } from "../settings/off.ts";
 import { projectRoot } from "../view/places.ts";
 import { clean, listed } from "../view/text.ts";
-import { rowsOf } from "../with-daemon.ts";
 
 // Which lines of the trail a command shows.
 

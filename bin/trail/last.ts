@@ -11,8 +11,8 @@ import { callingAgent } from "../context/caller.ts";
 import { seemsAgents } from "../context/person.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
+import { exitCodes, fail, Refused, rowsOf } from "../context/with-daemon.ts";
 import { clean, clock, type Screen, wrap } from "../view/text.ts";
-import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
 import { actorIn, isOf, LockHistory, pathIn, Story, trailFlushed, withHostNames } from "./explained.ts";
 import { adviceFor, explainLines } from "./sentences.ts";
 

@@ -17,8 +17,8 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { numbering } from "../context/task-numbers.ts";
+import { exitCodes, fail } from "../context/with-daemon.ts";
 import { clean } from "../view/text.ts";
-import { exitCodes, fail } from "../with-daemon.ts";
 import {
   decisionsIn,
   missingFile,

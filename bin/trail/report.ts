@@ -12,9 +12,9 @@ import {
   screenOf,
 } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
+import { exitCodes, fail } from "../context/with-daemon.ts";
 import { projectName } from "../view/places.ts";
 import { clean, clock, pad, paint, precise, type Screen, wrap } from "../view/text.ts";
-import { exitCodes, fail } from "../with-daemon.ts";
 import { sinceForms, sinceTime, trailFlushed } from "./explained.ts";
 import { type Counts, type Report, ReportCounter, type Stops } from "./report-counter.ts";
 import { grouped, hookLines } from "./stats.ts";

@@ -12,6 +12,7 @@ import {
   type Run,
   screenOf,
 } from "../context/process-context.ts";
+import { exitCodes, fail } from "../context/with-daemon.ts";
 import {
   type Cell,
   type Column,
@@ -24,7 +25,6 @@ import {
   table,
   wrap,
 } from "../view/text.ts";
-import { exitCodes, fail } from "../with-daemon.ts";
 import { actorIn, pathIn, sinceForms, sinceTime, trailFlushed } from "./explained.ts";
 import { fileName } from "./sentences.ts";
 import { mostTokens, type NamedTokens, type SessionTokens, totalOf } from "./tokens.ts";

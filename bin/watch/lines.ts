@@ -4,10 +4,10 @@ import type { EventLine } from "../../protocol/events.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
 import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
 import { type Client, type ProcessContext, printFramed, printJson } from "../context/process-context.ts";
+import { fail, rowsOf } from "../context/with-daemon.ts";
 import { eventSentence } from "../view/event-lines.ts";
 import { storeHead } from "../view/store.ts";
 import { clock, counted } from "../view/text.ts";
-import { fail, rowsOf } from "../with-daemon.ts";
 
 /** A way to show events: a screen or lines. */
 export interface Shown {

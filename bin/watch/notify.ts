@@ -17,8 +17,17 @@ import {
   type Run,
 } from "../context/process-context.ts";
 import { type Env, ProgramFailed, runProgram, withoutSession } from "../context/programs.ts";
+import {
+  ask,
+  exitCodes,
+  fail,
+  Refused,
+  rowsOf,
+  streamCode,
+  streamEnd,
+  withDaemon,
+} from "../context/with-daemon.ts";
 import { projectName } from "../view/places.ts";
-import { ask, exitCodes, fail, Refused, rowsOf, streamCode, streamEnd, withDaemon } from "../with-daemon.ts";
 
 // What a person is to be told: each thing once, as long as it lasts.
 

@@ -23,6 +23,7 @@ import {
 import { scopeProject } from "../context/project.ts";
 import { numbering } from "../context/task-numbers.ts";
 import { Titles, terminalTexts } from "../context/terminals.ts";
+import { ask, exitCodes, fail, Refused, rowsOf, streamEnd, unnamedPerson } from "../context/with-daemon.ts";
 import type { Commands } from "../entry.ts";
 import { run } from "../program.ts";
 import { trailFlushed } from "../trail/explained.ts";
@@ -30,7 +31,6 @@ import { logText } from "../trail/sentences.ts";
 import { eventSentence } from "../view/event-lines.ts";
 import { Places } from "../view/places.ts";
 import { clean, unpainted, widthOf, wrap } from "../view/text.ts";
-import { ask, exitCodes, fail, Refused, rowsOf, streamEnd, unnamedPerson } from "../with-daemon.ts";
 import { Listing, type Shown, sharedThere } from "./lines.ts";
 import {
   type Action,

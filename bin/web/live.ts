@@ -14,11 +14,11 @@ import type { KitePaths } from "../../protocol/paths.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
 import type { Client, ProcessContext } from "../context/process-context.ts";
 import { Titles } from "../context/terminals.ts";
+import { ask, Refused, rowsOf } from "../context/with-daemon.ts";
 import { debatesOf } from "../lead/debates.ts";
 import { observedText, offTexts } from "../settings/off-now.ts";
 import { projectRoot } from "../view/places.ts";
 import { storeHead } from "../view/store.ts";
-import { ask, Refused, rowsOf } from "../with-daemon.ts";
 import { bounds, keyOf, type Rows, type StreamLine, type Topic, type Viewer } from "./wire.ts";
 
 // Where the rows of each topic come from, and which events of the daemon say that they have changed.

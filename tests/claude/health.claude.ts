@@ -1,7 +1,7 @@
 /** What is known of the health of real sessions. The limits are seconds, so that what raises nothing is seen to outlast them. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { rowsOf } from "../../bin/with-daemon.ts";
+import { rowsOf } from "../../bin/context/with-daemon.ts";
 import { KiteClient } from "../../client/client.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { HealthRow } from "../../protocol/lead/team.ts";

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { rowsOf } from "../../bin/with-daemon.ts";
+import { rowsOf } from "../../bin/context/with-daemon.ts";
 import { KiteClient } from "../../client/client.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { EventLine } from "../../protocol/events.ts";

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { contextOf } from "../../bin/context/process-context.ts";
+import { Refused } from "../../bin/context/with-daemon.ts";
 import { pullRequest } from "../../bin/lead/merge/pull-request.ts";
-import { Refused } from "../../bin/with-daemon.ts";
 import { MergeHome } from "./merge-world.ts";
 
 let home: MergeHome;

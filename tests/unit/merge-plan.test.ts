@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ProcessContext } from "../../bin/context/process-context.ts";
+import { Refused } from "../../bin/context/with-daemon.ts";
 import { reasonFor } from "../../bin/lead/merge/git.ts";
 import { branchOf, inOrder, type Known, type Placed } from "../../bin/lead/merge/plan.ts";
-import { Refused } from "../../bin/with-daemon.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { Refused } from "../../bin/context/with-daemon.ts";
 import { refusalText } from "../../bin/refusal-text.ts";
-import { Refused } from "../../bin/with-daemon.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { requests } from "../../protocol/schemas/requests.ts";
 

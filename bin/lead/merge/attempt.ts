@@ -18,8 +18,8 @@ import type { KitePaths } from "../../../protocol/paths.ts";
 import { plain } from "../../../protocol/text.ts";
 import type { Client, ProcessContext } from "../../context/process-context.ts";
 import type { FindRepository } from "../../context/project.ts";
+import { rowsOf } from "../../context/with-daemon.ts";
 import { listed } from "../../view/text.ts";
-import { rowsOf } from "../../with-daemon.ts";
 import { type Ran, startCheck, withNested } from "../check-run.ts";
 import { checksAt, type NamedChecks } from "../check-trust.ts";
 import {

@@ -18,7 +18,6 @@ import {
   screenOf,
 } from "../../context/process-context.ts";
 import { projectOf } from "../../context/project.ts";
-import { clean, counted, wrap } from "../../view/text.ts";
 import {
   ask,
   exitCodes,
@@ -28,7 +27,8 @@ import {
   Refused,
   rowsOf,
   withDaemon,
-} from "../../with-daemon.ts";
+} from "../../context/with-daemon.ts";
+import { clean, counted, wrap } from "../../view/text.ts";
 import { nestingProblem } from "../check-run.ts";
 import { checksAt } from "../check-trust.ts";
 import { elsewhereLines, mergeLines, reasonLines } from "../view/work.ts";

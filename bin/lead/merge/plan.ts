@@ -8,7 +8,7 @@ import type { TaskRow } from "../../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { agentCalled, agentsOf, type NamedAgent } from "../../context/caller.ts";
 import type { Client, ProcessContext } from "../../context/process-context.ts";
-import { Refused, rowsOf } from "../../with-daemon.ts";
+import { Refused, rowsOf } from "../../context/with-daemon.ts";
 import { type AgentBranch, branchOfAgent, branchOfRecord, branchOfSession } from "../spawn/look.ts";
 import {
   branchExists,

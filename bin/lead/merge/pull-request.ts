@@ -16,9 +16,9 @@ import {
 } from "../../context/person.ts";
 import { interrupted, type ProcessContext, print } from "../../context/process-context.ts";
 import { neededProgram, runHere, withoutSession } from "../../context/programs.ts";
+import { exitCodes, fail, Refused, withDaemon } from "../../context/with-daemon.ts";
 import { defined } from "../../entry.ts";
 import { clean, counted, listed } from "../../view/text.ts";
-import { exitCodes, fail, Refused, withDaemon } from "../../with-daemon.ts";
 import { hasPushHook, pushSettings, trustedPrograms } from "../check-trust.ts";
 import {
   commitOf,

@@ -8,8 +8,8 @@ import type { ParamsOf } from "../../../protocol/schemas/requests.ts";
 import { type Acting, actingSession } from "../../context/actor.ts";
 import type { Client, ProcessContext } from "../../context/process-context.ts";
 import type { FindRepository } from "../../context/project.ts";
+import { ask, Refused, rowsOf } from "../../context/with-daemon.ts";
 import { refusalText } from "../../refusal-text.ts";
-import { ask, Refused, rowsOf } from "../../with-daemon.ts";
 import { trustedPrograms } from "../check-trust.ts";
 import { attempt, runChecks, sweepTrials, trialFolder } from "./attempt.ts";
 import {

@@ -2,8 +2,8 @@
 
 import type { Command } from "commander";
 import type { Run } from "../../context/process-context.ts";
+import { fail } from "../../context/with-daemon.ts";
 import { subcommand } from "../../entry.ts";
-import { fail } from "../../with-daemon.ts";
 import { type ListFlags, list } from "./look.ts";
 import { prune } from "./prune.ts";
 import { attach, replace, stop, tend } from "./replace.ts";

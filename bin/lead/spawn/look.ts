@@ -13,8 +13,8 @@ import { type Client, type ProcessContext, screenOf } from "../../context/proces
 import { type Env, ProgramFailed } from "../../context/programs.ts";
 import { projectOf } from "../../context/project.ts";
 import { numbering } from "../../context/task-numbers.ts";
+import { fail, printShown, rowsOf, withDaemon } from "../../context/with-daemon.ts";
 import { clean, clock, type Screen } from "../../view/text.ts";
-import { fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { spawnsView } from "../view/work.ts";
 import { Git } from "./git.ts";
 import { neededSpawn, outputOf, spawnCalled } from "./record.ts";

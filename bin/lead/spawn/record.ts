@@ -20,8 +20,8 @@ import {
   runProgram,
   withoutSession,
 } from "../../context/programs.ts";
+import { ask, Refused, rowsOf } from "../../context/with-daemon.ts";
 import { clean } from "../../view/text.ts";
-import { ask, Refused, rowsOf } from "../../with-daemon.ts";
 import { Tmux } from "./tmux.ts";
 
 export function hasEnded({ endedAt }: SpawnRow): boolean {

@@ -28,8 +28,17 @@ import {
 } from "../../context/process-context.ts";
 import { neededProgram, ProgramFailed, runHere, runProgram, withoutSession } from "../../context/programs.ts";
 import { projectOf } from "../../context/project.ts";
+import {
+  ask,
+  asPerson,
+  exitCodes,
+  fail,
+  printDone,
+  Refused,
+  rowsOf,
+  withDaemon,
+} from "../../context/with-daemon.ts";
 import { clean } from "../../view/text.ts";
-import { ask, asPerson, exitCodes, fail, printDone, Refused, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { Git, mainWorktree } from "./git.ts";
 import {
   followed,

@@ -32,10 +32,10 @@ import {
   runProgram,
   withoutSession,
 } from "../../context/programs.ts";
+import { ask, rowsOf } from "../../context/with-daemon.ts";
 import { defined } from "../../entry.ts";
 import { taskNamed } from "../../view/task-names.ts";
 import { clean } from "../../view/text.ts";
-import { ask, rowsOf } from "../../with-daemon.ts";
 import { gatesIn } from "../roles.ts";
 import { addWorktree, baseOf, freePlace, Git, headOf, type Place } from "./git.ts";
 import { handleOf, hasEnded } from "./record.ts";

@@ -1,14 +1,18 @@
 /** Sends a command's requests to the daemon, and reports failures. */
 
-import { LocalError, NotRunning } from "../client/errors.ts";
-import { readPersonToken } from "../daemon/instance/socket.ts";
-import { type Refusal, storeUnknown } from "../protocol/codes.ts";
-import { limits } from "../protocol/limits.ts";
-import type { QueryReply, StatsReply } from "../protocol/schemas/daemon.ts";
-import type { Answer, ParamsOf, ReplyOf, RequestType } from "../protocol/schemas/requests.ts";
-import type { StoreStale } from "../protocol/schemas/store.ts";
-import { isObject } from "../protocol/wire.ts";
-import { actingSession, isTerminalSession } from "./context/actor.ts";
+import { LocalError, NotRunning } from "../../client/errors.ts";
+import { readPersonToken } from "../../daemon/instance/socket.ts";
+import { type Refusal, storeUnknown } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { QueryReply, StatsReply } from "../../protocol/schemas/daemon.ts";
+import type { Answer, ParamsOf, ReplyOf, RequestType } from "../../protocol/schemas/requests.ts";
+import type { StoreStale } from "../../protocol/schemas/store.ts";
+import { isObject } from "../../protocol/wire.ts";
+import { refusalText } from "../refusal-text.ts";
+import { isRow, type Rows } from "../row-list.ts";
+import { staleText } from "../view/store.ts";
+import { clean, type Screen, widthOf, wrap } from "../view/text.ts";
+import { actingSession, isTerminalSession } from "./actor.ts";
 import {
   type Client,
   type ProcessContext,
@@ -16,11 +20,7 @@ import {
   printFramed,
   printJson,
   screenOf,
-} from "./context/process-context.ts";
-import { refusalText } from "./refusal-text.ts";
-import { isRow, type Rows } from "./row-list.ts";
-import { staleText } from "./view/store.ts";
-import { clean, type Screen, widthOf, wrap } from "./view/text.ts";
+} from "./process-context.ts";
 
 // What replies say of a store that is away: whoever asked hears once as of when its tasks and messages are.
 
@@ -223,10 +223,10 @@ export function sayStale(world: ProcessContext, asOf: number | null | undefined,
 /** Returns a refusal with the numbers of the tasks that it names. */
 async function readable(world: ProcessContext, client: Client, error: unknown): Promise<unknown> {
   if (!(error instanceof Refused) || !/\bt-[0-9a-z]+-/.test(error.message)) return error;
-  const { ownProject } = await import("./context/project.ts");
+  const { ownProject } = await import("./project.ts");
   const [{ inNumbers }, { numbersIn }] = await Promise.all([
-    import("./view/task-names.ts"),
-    import("./context/task-numbers.ts"),
+    import("../view/task-names.ts"),
+    import("./task-numbers.ts"),
   ]);
   const project = await ownProject(world);
   // The refusal is what the person needs to read, also if the connection is lost meanwhile.
