@@ -23,7 +23,6 @@ import type { State } from "./state.ts";
 import {
   type BaseState,
   type CommandRules,
-  type Handler,
   joined,
   keepReply,
   keptReply,
@@ -71,7 +70,7 @@ export function allDue(state: State): Timer[] {
   });
 }
 
-const elapse: Handler<"elapse", State> = (state, { due }, _meta, step) => {
+function elapse(state: State, { due }: CommandOf<"elapse">, _meta: Meta, step: Step): void {
   const at = dueAt(state, due);
   if (at === null || at > state.t) {
     step.reply = refuse("invalid_request", `${due.what} is not due`);
@@ -79,7 +78,7 @@ const elapse: Handler<"elapse", State> = (state, { due }, _meta, step) => {
   }
   step.reply = { ok: true };
   over(state, due, step);
-};
+}
 
 /** Every command's handler and durability. */
 export const commandRules: CommandRules<CommandType, State> = {

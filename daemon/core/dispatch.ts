@@ -44,11 +44,11 @@ import {
 } from "./sessions/end.ts";
 import { sessionRename } from "./sessions/names.ts";
 import { noRoom } from "./sessions/room.ts";
+import type { Meta } from "./tables/base-state.ts";
 import {
   type BaseState,
   type ContextItem,
   forgetRefusals,
-  type Handler,
   type Rules,
   replyUnheard,
   rulesKnown,
@@ -57,6 +57,7 @@ import {
 } from "./tables/base-state.ts";
 import { itemKey } from "./tables/context.ts";
 import type { DeclarationCommands } from "./tables/declarations.ts";
+import type { CommandOf, Step } from "./tables/entries.ts";
 import { type Commands, freeing, lasting, lastingAndFreeing, passing } from "./tables/entries.ts";
 import type { LockCommands, LockDues } from "./tables/locks.ts";
 import type { NoteCommands, TalkCommands, TalkDues } from "./tables/messages.ts";
@@ -80,7 +81,7 @@ import { workTaken, workWiped } from "./work/losses.ts";
  * for `limits.placeMs`, and its bound locks and merges wait `limits.boundGraceMs` for their clients to return. Writes in
  * flight may have ended meanwhile: see `unseen.ts`.
  */
-const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) => {
+function daemonStarted(state: BaseState, command: CommandOf<"daemon_started">, meta: Meta, step: Step): void {
   const { node } = meta.origin;
   const before = state.nodes.get(node);
   if (before !== undefined && command.epoch <= before.epoch) {
@@ -111,9 +112,9 @@ const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) =>
   }
   for (const { daemonStarts } of state.points) daemonStarts?.(state, node, step);
   if (state.rules >= 2) markUnseen(state, node, step);
-};
+}
 
-const rules: Handler<"rules"> = (state, command, meta, step) => {
+function rules(state: BaseState, command: CommandOf<"rules">, meta: Meta, step: Step): void {
   const refused = isShared(state) ? mayRaise(state, command.level) : null;
   if (refused !== null) {
     step.reply = refused;
@@ -126,12 +127,12 @@ const rules: Handler<"rules"> = (state, command, meta, step) => {
   state.rules = command.level;
   if (isRaised) countUses(state, step);
   step.reply = { ok: true };
-};
+}
 
 /** Changes nothing: a replay of the log skips the entry that the command names. */
-const voidEntry: Handler<"void"> = (_state, _command, _meta, step) => {
+function voidEntry(_state: BaseState, _command: CommandOf<"void">, _meta: Meta, step: Step): void {
   step.reply = { ok: true };
-};
+}
 
 export const daemonRules: Rules<Pick<Commands, "daemon_started" | "reply_unheard" | "rules" | "void">> = {
   commands: {

@@ -816,8 +816,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a role that an agent gives",
     file: "daemon/core/lead/roles.ts",
-    find: 'const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {\n  if (by !== null) {',
-    put: 'const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {\n  if (by === undefined) {',
+    find: '  { by, name, role, project }: CommandOf<"role_set">,\n  _meta: Meta,\n  step: Step,\n): void {\n  if (by !== null) {',
+    put: '  { by, name, role, project }: CommandOf<"role_set">,\n  _meta: Meta,\n  step: Step,\n): void {\n  if (by === undefined) {',
     tells: /is no person/,
   },
   {

@@ -91,13 +91,13 @@ export const ${name}Rows = {
   rules: {
     path: (name: string) => `daemon/core/lead/${name}/rules.ts`,
     text: (name: string, path: string) => `
-${importsFor(path, "daemon/core", "const lasting ", "type Handler<", "interface Rules<", "interface State extends BaseState {")}
+${importsFor(path, "daemon/core", "const lasting ", "interface Meta ", "type CommandOf<", "class Step ", "interface Rules<", "interface State extends BaseState {")}
 import { drop, put, type ${name}Commands } from "./table.ts";
 
-const set: Handler<"${name}_set", State> = (state, { actor, text }, _meta, step) => {
+function set(state: State, { actor, text }: CommandOf<"${name}_set">, _meta: Meta, step: Step): void {
   put(state.${name}, { session: actor.session, text });
   step.reply = { ok: true };
-};
+}
 
 export const ${name}Rules: Rules<${name}Commands, State> = {
   commands: { ${name}_set: lasting(set) },

@@ -3,14 +3,19 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import { isWithin } from "../frame/actors.ts";
-import type { BaseState, Handler, Rules } from "../tables/base-state.ts";
-import type { Part } from "../tables/entries.ts";
+import type { BaseState, Meta, Rules } from "../tables/base-state.ts";
+import type { CommandOf, Part, Step } from "../tables/entries.ts";
 import { passing } from "../tables/entries.ts";
 import { noSession } from "../tables/naming.ts";
 import { moveSameFiles, setFiles } from "./same-files.ts";
 import { type BranchCommands, type BranchFile, branchRecords, uncommitted } from "./table.ts";
 
-const branchFiles: Handler<"branch_files"> = (state, { session, files }, _meta, step) => {
+function branchFiles(
+  state: BaseState,
+  { session, files }: CommandOf<"branch_files">,
+  _meta: Meta,
+  step: Step,
+): void {
   if (!state.sessions.live.has(session)) {
     step.reply = noSession(state, session);
     return;
@@ -18,7 +23,7 @@ const branchFiles: Handler<"branch_files"> = (state, { session, files }, _meta, 
   step.reply = { ok: true };
   setFiles(state, session, files, step);
   tellNodes(state, session);
-};
+}
 
 const filesPart: Part<BaseState> = {
   *agentsWith({ branches }, session) {

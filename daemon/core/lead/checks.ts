@@ -5,7 +5,8 @@
  * writer of the agent's own lineage is among them, the change does not count.
  */
 
-import type { DirtyFile, Handler, Rules } from "../tables/base-state.ts";
+import type { DirtyFile, Meta, Rules } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { type Commands, lasting } from "../tables/entries.ts";
 import { actorRow, type Lineage, sameLineage } from "../tables/naming.ts";
 import type { State } from "./state.ts";
@@ -145,7 +146,7 @@ export function checkStatuses(
 
 // Records the result of a check. Invariant: a result replaces the one before, green or red.
 
-const checkRecord: Handler<"check_record", State> = (state, command, { seq }, step) => {
+function checkRecord(state: State, command: CommandOf<"check_record">, { seq }: Meta, step: Step): void {
   const { project, worktree, name, exit, ranMs, commit, dirty, files, actor, wallMs } = command;
   const by = actor === null ? null : actorRow(state, actor);
   const { command: text } = command;
@@ -166,7 +167,7 @@ const checkRecord: Handler<"check_record", State> = (state, command, { seq }, st
   step.reply = { ok: true, green: exit === 0 };
   const event = { event: "check_recorded", project, worktree, check: name, exit, commit, by } as const;
   step.events.push({ event, about: actor === null ? [] : [actor.session], project });
-};
+}
 
 export const checkRules: Rules<Pick<Commands, "check_record">, State> = {
   commands: { check_record: lasting(checkRecord) },

@@ -23,8 +23,9 @@ import { contextAt, endItem, setItem, verdictKey } from "../messages/context.ts"
 import { everyoneIn, recipientOf } from "../messages/inbox.ts";
 import { postNotice } from "../messages/send.ts";
 import { isPerson } from "../nodes/people.ts";
-import type { Handler, Rules } from "../tables/base-state.ts";
+import type { Meta, Rules } from "../tables/base-state.ts";
 import { itemKey } from "../tables/context.ts";
+import type { CommandOf } from "../tables/entries.ts";
 import { lasting, type Step } from "../tables/entries.ts";
 import { inboxKey } from "../tables/messages.ts";
 import { actorRow, isAlive, noSession, projectOf, speakerRow } from "../tables/naming.ts";
@@ -367,7 +368,7 @@ function isUnread({ messages }: State, { row, told: messageId }: Participant): b
 // The participants were alive there. A project has at most `limits.debatesOpenMax` open debates. A closed debate that makes
 // room takes its verdict out of the context.
 
-const debateOpen: Handler<"debate_open", State> = (state, command, _meta, step) => {
+function debateOpen(state: State, command: CommandOf<"debate_open">, _meta: Meta, step: Step): void {
   const { debates } = state;
   const { by, question, wallMs } = command;
   if (by !== null && !isAlive(state, by)) {
@@ -397,7 +398,7 @@ const debateOpen: Handler<"debate_open", State> = (state, command, _meta, step) 
     if (verdict !== undefined) endItem(state, verdict, step);
   }
   step.reply = { ok: true, debate: id, participants: rows };
-};
+}
 
 /** Returns the participants, each once: those named, or the live actors of the project; and who opens the debate. */
 function participantsOf(
@@ -452,7 +453,7 @@ function openingOf({ id, question, hypotheses }: Debate): string {
 // challenge what it cannot concede. An actor supports a hypothesis if it brings evidence for it, or answers a challenge to
 // it.
 
-const debateEnter: Handler<"debate_enter", State> = (state, command, _meta, step) => {
+function debateEnter(state: State, command: CommandOf<"debate_enter">, _meta: Meta, step: Step): void {
   const { by, entry, wallMs } = command;
   const debate = openFor(state, command);
   if (!isDebate(debate)) {
@@ -476,7 +477,7 @@ const debateEnter: Handler<"debate_enter", State> = (state, command, _meta, step
   const isTold = entry.kind === "challenge";
   putDebate(state.debates, isTold ? tellOthers(state, next, noticeOf(next, made, by), step) : next);
   step.reply = { ok: true, debate: debate.id, entry: next.entries.length };
-};
+}
 
 /** Returns the entry without who made it, or why it cannot be made. */
 function saidBy(
@@ -572,7 +573,7 @@ function noticeOf({ id, entries }: Debate, { hypothesis, text, at }: DebateEntry
 // agent is alone in the project. The verdict says which of these it was. The same step makes the verdict durable context of
 // the project, or refuses to close.
 
-const debateClose: Handler<"debate_close", State> = (state, command, meta, step) => {
+function debateClose(state: State, command: CommandOf<"debate_close">, meta: Meta, step: Step): void {
   const { by, because, wallMs } = command;
   const debate = openFor(state, command);
   if (!isDebate(debate)) {
@@ -598,7 +599,7 @@ const debateClose: Handler<"debate_close", State> = (state, command, meta, step)
   const text = closingOf(closed, verdict, item.key);
   putDebate(state.debates, tellOthers(state, closed, { by, text, wallMs, always: true }, step));
   step.reply = { ok: true, debate: debate.id, verdict, key: item.key };
-};
+}
 
 function mayClose(
   debate: Debate,

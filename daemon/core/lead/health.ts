@@ -11,7 +11,8 @@ import { refuse } from "../../../protocol/codes.ts";
 import type { HealthState, WaitsOn } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { releaseTurn } from "../locks/release.ts";
-import type { Handler, Rules } from "../tables/base-state.ts";
+import type { Meta, Rules } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { lastingAndFreeing } from "../tables/entries.ts";
 import { rowsOfSession } from "../tables/locks.ts";
 import { noteKey, type Whose } from "../tables/messages.ts";
@@ -187,7 +188,7 @@ function nearLeads({ teammates, spawns }: State, { session, agent }: Whose): Who
 // Invariants: only a lead, a person or a setting may; the agent lives on, keeps its explicit locks, and may claim and lock
 // again. Attempts of a task do not rise: nothing is known to have failed.
 
-const agentRelease: Handler<"agent_release", State> = (state, command, _meta, step) => {
+function agentRelease(state: State, command: CommandOf<"agent_release">, _meta: Meta, step: Step): void {
   const { session, agent, begun, by, cause, wallMs } = command;
   const known = state.sessions.live.get(session);
   if (known === undefined || known.begun !== begun) {
@@ -216,7 +217,7 @@ const agentRelease: Handler<"agent_release", State> = (state, command, _meta, st
     paths: released.slice(0, limits.releasedNamedMax).map(pathOf),
     lockCount: released.length,
   };
-};
+}
 
 export const healthRules: Rules<HealthCommands, State> = {
   commands: { agent_release: lastingAndFreeing(agentRelease) },

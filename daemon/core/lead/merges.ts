@@ -17,7 +17,9 @@ import { letterAt } from "../messages/inbox.ts";
 import { postNotice } from "../messages/send.ts";
 import { nodeOf } from "../nodes/shared-ids.ts";
 import { publishOnce, sharedActorOf } from "../outbox/publish.ts";
+import type { Meta } from "../tables/base-state.ts";
 import { type Handler, type TimedRules, timer } from "../tables/base-state.ts";
+import type { CommandOf } from "../tables/entries.ts";
 import { freeing, lasting, lastingAndFreeing, type NodePart, passing, type Step } from "../tables/entries.ts";
 import { actorRow, isAlive, noSession } from "../tables/naming.ts";
 import { returnAll } from "../tasks/leave.ts";
@@ -107,7 +109,7 @@ function reasonOf(reason: MergeReason | null): string | null {
   return reason === null ? null : reason.text.slice(0, limits.quoteChars);
 }
 
-const mergeQueue: Handler<"merge_queue", State> = (state, command, _meta, step) => {
+function mergeQueue(state: State, command: CommandOf<"merge_queue">, _meta: Meta, step: Step): void {
   const { merges } = state;
   const { by } = command;
   const queue = new Map(queueOf(merges, command).map(one => [one.branch, one]));
@@ -134,7 +136,7 @@ const mergeQueue: Handler<"merge_queue", State> = (state, command, _meta, step) 
     return merge.id;
   });
   step.reply = { ok: true, merges: ids.map(id => mergeRow(mergeOf(merges, id))) };
-};
+}
 
 function newMerge(
   state: State,
@@ -238,7 +240,7 @@ function noRoom(
 // connection. Then the merge waits at its old place for the next runner that asks. A later run of a merge takes no report of
 // an earlier run.
 
-const mergeTake: Handler<"merge_take", State> = (state, command, _meta, step) => {
+function mergeTake(state: State, command: CommandOf<"merge_take">, _meta: Meta, step: Step): void {
   const { merges } = state;
   const { runner, drain, wallMs } = command;
   const left = () => merges.byRunner.get(runner.name)?.size ?? 0;
@@ -254,21 +256,26 @@ const mergeTake: Handler<"merge_take", State> = (state, command, _meta, step) =>
   putMerge(merges, begun);
   if (runs !== first.runs) announce(step, begun, command.by === null ? null : actorRow(state, command.by));
   step.reply = { ok: true, merge: mergeRow(begun), ahead: null, left: left() };
-};
+}
 
-const mergeAttach: Handler<"merge_attach", State> = (state, { runner }, _meta, step) => {
+function mergeAttach(state: State, { runner }: CommandOf<"merge_attach">, _meta: Meta, step: Step): void {
   const { merges } = state;
   const mine = inOrder(merges, merges.byRunner.get(runner.name));
   for (const merge of mine) putMerge(merges, { ...merge, runner });
   step.reply = { ok: true, left: mine.length };
-};
+}
 
-const mergeUnbind: Handler<"merge_unbind", State> = (state, { bound, wallMs }, _meta, step) => {
+function mergeUnbind(
+  state: State,
+  { bound, wallMs }: CommandOf<"merge_unbind">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { merges } = state;
   for (const merge of inOrder(merges, merges.byBound.get(boundKey(bound))))
     giveBack(state, merge, wallMs, null, step);
   step.reply = { ok: true };
-};
+}
 
 /** Leaves an open merge to the next runner that asks, at its place in the queue. */
 function giveBack(state: State, merge: Merge, wallMs: number, by: ActorRow | null, step: Step): void {
@@ -419,7 +426,7 @@ function whoseText({ spawns }: State, author: ActorRow | null, reader: ActorRow)
 // Invariants: only the runner of the present run reports. A merge that comes back makes its author's tasks pending in the
 // same step. If a merge is not merged, those that wait for it come back, too. While the base moves, nobody cancels.
 
-const mergeReport: Handler<"merge_report", State> = (state, command, _meta, step) => {
+function mergeReport(state: State, command: CommandOf<"merge_report">, _meta: Meta, step: Step): void {
   const { merges } = state;
   const { by, outcome, runner, wallMs } = command;
   const merge = findMerge(merges, command.merge, null);
@@ -446,9 +453,9 @@ const mergeReport: Handler<"merge_report", State> = (state, command, _meta, step
     }
   }
   step.reply = { ok: true, merge: mergeRow(mergeOf(merges, merge.id)) };
-};
+}
 
-const mergeCancel: Handler<"merge_cancel", State> = (state, command, _meta, step) => {
+function mergeCancel(state: State, command: CommandOf<"merge_cancel">, _meta: Meta, step: Step): void {
   const { merges } = state;
   const found = command.merge === null ? null : findMerge(merges, command.merge, command.project ?? null);
   if (found !== null && !isMerge(found)) {
@@ -473,7 +480,7 @@ const mergeCancel: Handler<"merge_cancel", State> = (state, command, _meta, step
     cancelled.push(id);
   }
   step.reply = { ok: true, cancelled };
-};
+}
 
 interface Ending {
   readonly row: ActorRow | null;

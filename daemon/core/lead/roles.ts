@@ -24,8 +24,9 @@ import { recipientOf } from "../messages/inbox.ts";
 import type { RoleTaken, Traits } from "../nodes/commands.ts";
 import { publishOnce } from "../outbox/publish.ts";
 import { hasAgent } from "../sessions/begin.ts";
-import type { Handler, Rules } from "../tables/base-state.ts";
+import type { Meta, Rules } from "../tables/base-state.ts";
 import type { Declaration } from "../tables/declarations.ts";
+import type { CommandOf } from "../tables/entries.ts";
 import { lasting, type Points, type RiskyTask, type Step } from "../tables/entries.ts";
 import { noteKey, type Whose } from "../tables/messages.ts";
 import { actorRow, noSession } from "../tables/naming.ts";
@@ -273,7 +274,12 @@ function tellLeads(state: State, task: Task, by: Actor | null): void {
 // Invariants: only a person gives and takes roles, except for the role that an agent begins with. Only a person replaces a
 // role that a person gave. A given role ends with its agent or its session.
 
-const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
+function roleSet(
+  state: State,
+  { by, name, role, project }: CommandOf<"role_set">,
+  _meta: Meta,
+  step: Step,
+): void {
   if (by !== null) {
     step.reply = personAlone;
     return;
@@ -285,7 +291,7 @@ const roleSet: Handler<"role_set", State> = (state, { by, name, role, project },
   }
   const whose = { session: found.id, agent: found.agent };
   step.reply = { ok: true, ...found, ...changeRole(state, whose, role, step) };
-};
+}
 
 /** The refusal of a role that an agent would give. */
 const personAlone = refuse(
@@ -361,7 +367,12 @@ export function* checkRoles({ sessions, roles }: State): Generator<string> {
 // it publishes it to the shared log. The latest of several roles counts. A role that waits ends with its agent.
 
 /** In the shared log: a person gives an agent of some machine a role. */
-const roleSend: Handler<"role_send", State> = (state, { by, whose, role }, { seq }, step) => {
+function roleSend(
+  state: State,
+  { by, whose, role }: CommandOf<"role_send">,
+  { seq }: Meta,
+  step: Step,
+): void {
   if (by !== null) {
     step.reply = personAlone;
     return;
@@ -374,15 +385,20 @@ const roleSend: Handler<"role_send", State> = (state, { by, whose, role }, { seq
   const machine = state.leases.all.get(state.sessions.live.get(whose.session)?.node ?? "")?.machine ?? "";
   const now = role === null ? { role: defaultRole, by: "default" } : { role, by: "person" };
   step.reply = { ok: true, ...actorRow(state, { ...whose, incarnation: 0 }), ...now, machine };
-};
+}
 
 /** In the node's own log: gives its agent the role, unless the outbox tells already that it did. */
-const roleTake: Handler<"role_take", State> = (state, { whose, role, sent }, _meta, step) => {
+function roleTake(
+  state: State,
+  { whose, role, sent }: CommandOf<"role_take">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   if (isTold(state, sent)) return;
   if (hasAgent(state.sessions, whose.session, whose.agent)) changeRole(state, whose, role, step);
   publishOnce(state, { type: "role_taken", ...sent });
-};
+}
 
 /** Whether the outbox has the row that says that this role was given. */
 export function isTold({ outbox }: Pick<State, "outbox">, { session, agent, n }: RoleTaken): boolean {
@@ -395,10 +411,15 @@ export function isTold({ outbox }: Pick<State, "outbox">, { session, agent, n }:
 }
 
 /** In the shared log: the agent's node has given it the role. */
-const roleTaken: Handler<"role_taken", State> = ({ rolesSent }, { session, agent, n }, _meta, step) => {
+function roleTaken(
+  { rolesSent }: State,
+  { session, agent, n }: CommandOf<"role_taken">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   if (rolesSent.get(session)?.get(agent)?.n === n) deleteAt(rolesSent, session, agent);
-};
+}
 
 /** Yields a sentence for each role that waits for an agent that is none of its session. */
 export function* checkRolesSent({ sessions, rolesSent }: State): Generator<string> {

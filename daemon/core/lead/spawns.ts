@@ -12,7 +12,8 @@ import type { SpawnRow, SpawnState } from "../../../protocol/lead/spawn.ts";
 import { type Limits, limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../frame/actors.ts";
 import { sessionBegin } from "../sessions/begin.ts";
-import { type Handler, type Meta, type Session, type TimedRules, timer } from "../tables/base-state.ts";
+import { type Meta, type Session, type TimedRules, timer } from "../tables/base-state.ts";
+import type { CommandOf } from "../tables/entries.ts";
 import { lasting, lastingAndFreeing, lastingAndFreeingIf, passing, type Step } from "../tables/entries.ts";
 import { actorRow, isAlive, noSession, projectOf } from "../tables/naming.ts";
 import { nameKey, type SessionBegin, type SessionCommands } from "../tables/sessions.ts";
@@ -93,7 +94,7 @@ function announceSpawn(step: Step, { id, name, project, state, session, parent }
 // at a time replaces it. All requesters together resume an agent at most `limits.spawnResumesMax` times. A place has at most
 // `limits.spawnReplacementsMax` replacements in a row, also if earlier records were forgotten.
 
-const spawnReplace: Handler<"spawn_replace", State> = (state, command, _meta, step) => {
+function spawnReplace(state: State, command: CommandOf<"spawn_replace">, _meta: Meta, step: Step): void {
   const spawn = findSpawn(state, command.spawn);
   const refused = isSpawn(spawn)
     ? (notItsLead(state, command.by, spawn, "replaces") ?? refusal(state, spawn, command))
@@ -113,7 +114,7 @@ const spawnReplace: Handler<"spawn_replace", State> = (state, command, _meta, st
   putSpawn(state.spawns, next);
   const row = spawnRow(state, next);
   step.reply = { ok: true, next: isResume ? "resume" : "start", spawn: row, prompt: spawn.prompt };
-};
+}
 
 /** Refuses an agent that neither spawned this one nor leads here, and is not this one itself. */
 function notItsLead(state: State, by: Actor | null, spawn: Spawn, does: string): Refusal | null {
@@ -151,7 +152,7 @@ function refusal(state: State, spawn: Spawn, command: SpawnReplace): Refusal | n
   return refuse("too_many_spawns", error, { project });
 }
 
-const spawnCreate: Handler<"spawn_create", State> = (state, command, _meta, step) => {
+function spawnCreate(state: State, command: CommandOf<"spawn_create">, _meta: Meta, step: Step): void {
   const { by } = command;
   const { spawns } = state;
   if (by !== null && !isAlive(state, by)) {
@@ -188,7 +189,7 @@ const spawnCreate: Handler<"spawn_create", State> = (state, command, _meta, step
   step.timers.push({ at: spawn.registerUntil, due: { what: "spawn_over", spawn: spawn.id } });
   announceSpawn(step, spawn);
   step.reply = { ok: true, spawn: spawnRow(state, spawn) };
-};
+}
 
 /** Where a new agent belongs, once nothing speaks against it. */
 interface SpawnPlace extends Pick<Spawn, "project" | "depth" | "task"> {
@@ -347,7 +348,12 @@ function forAnother({ spawns }: State, task: string): Refusal | null {
 // to be stopped, so it claims nothing.
 
 /** Begins a session, and registers the spawned agent that it is, under the agent's name. */
-const sessionBeginAsAgent: Handler<"session_begin", State> = (state, command, meta, step) => {
+function sessionBeginAsAgent(
+  state: State,
+  command: CommandOf<"session_begin">,
+  meta: Meta,
+  step: Step,
+): void {
   const spawn = registering(state, command);
   if (spawn === undefined) {
     sessionBegin(state, command, meta, step);
@@ -360,7 +366,7 @@ const sessionBeginAsAgent: Handler<"session_begin", State> = (state, command, me
   const now = registering(state, command);
   if (session !== undefined && step.reply?.ok === true && now?.id === spawn.id)
     register(state, session, { ...now, name }, command, meta, step);
-};
+}
 
 /** Returns the record of an agent that this session begins, or brings back; undefined: it does neither. */
 function registering(state: State, { session, spawn: named }: SessionBegin): Spawn | undefined {
@@ -459,7 +465,7 @@ function isStop({ state, stopping, replacing, ...known }: SpawnUpdate): boolean 
   return isBare && (state === "stopped" || stopping !== null || replacing === false);
 }
 
-const spawnUpdate: Handler<"spawn_update", State> = (state, command, _meta, step) => {
+function spawnUpdate(state: State, command: CommandOf<"spawn_update">, _meta: Meta, step: Step): void {
   const spawn = findSpawn(state, command.spawn);
   const refused = isSpawn(spawn)
     ? (strangerRefusal(state, spawn, command) ?? stateRefusal(state, spawn, command))
@@ -497,10 +503,10 @@ const spawnUpdate: Handler<"spawn_update", State> = (state, command, _meta, step
   // Who is about to replace it follows its record.
   if (moves || gaveUp) announceSpawn(step, next);
   step.reply = { ok: true, spawn: spawnRow(state, next) };
-};
+}
 
 /** Records what the agent's session does. Refused, and harmless, if the agent has ended meanwhile. */
-const spawnMoved: Handler<"spawn_moved", State> = (state, command, _meta, step) => {
+function spawnMoved(state: State, command: CommandOf<"spawn_moved">, _meta: Meta, step: Step): void {
   const { spawn: id, state: to, prompted, wallMs } = command;
   const spawn = findSpawn(state, id);
   if (!isSpawn(spawn)) {
@@ -521,9 +527,14 @@ const spawnMoved: Handler<"spawn_moved", State> = (state, command, _meta, step) 
   putSpawn(state.spawns, next);
   announceSpawn(step, next);
   step.reply = { ok: true };
-};
+}
 
-const spawnRemove: Handler<"spawn_remove", State> = (state, { spawns: ids }, _meta, step) => {
+function spawnRemove(
+  state: State,
+  { spawns: ids }: CommandOf<"spawn_remove">,
+  _meta: Meta,
+  step: Step,
+): void {
   for (const id of ids) {
     const spawn = findSpawn(state, id);
     const refused = isSpawn(spawn) ? liveRefusal(spawn) : spawn;
@@ -534,7 +545,7 @@ const spawnRemove: Handler<"spawn_remove", State> = (state, { spawns: ids }, _me
   const removed = [...new Set(ids)];
   for (const id of removed) removeSpawn(state.spawns, spawnOf(state.spawns, id));
   step.reply = { ok: true, removed };
-};
+}
 
 /** The agent's client did not register in time: it has failed, unless it was to be stopped. */
 function spawnOver(state: State, spawn: Spawn, step: Step): void {
@@ -608,18 +619,26 @@ function endSpawn(state: State, session: string, cause: string, step: Step): voi
 }
 
 /** Notes how the agent's task ended in the shared log. An agent that ended meanwhile was no failure if its task is done. */
-const spawnTask: Handler<"spawn_task", State> = (state, { spawn: id, end, wallMs }, _meta, step) => {
+function spawnTask(
+  state: State,
+  { spawn: id, end, wallMs }: CommandOf<"spawn_task">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const spawn = state.spawns.all.get(id);
   if (spawn === undefined || spawn.isTaskShared !== true) return;
   const { taskEnd: _before, ...rest } = spawn;
   const next: Spawn = end === null ? rest : { ...rest, taskEnd: end };
   const isLate = end?.status === "done" && spawn.state === "failed" && spawn.session !== null;
-  if (!isLate) return putSpawn(state.spawns, next);
+  if (!isLate) {
+    putSpawn(state.spawns, next);
+    return;
+  }
   const corrected = { ...next, state: "done", result: end.text, reason: null, updatedAt: wallMs } as const;
   putSpawn(state.spawns, corrected);
   announceSpawn(step, corrected);
-};
+}
 
 /** Whether its client ended the session. */
 function isReported(cause: string): boolean {

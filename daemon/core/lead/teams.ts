@@ -10,7 +10,8 @@ import type { NativeTask, TaskChange } from "../../../hooks/seam/teams.ts";
 import type { TaskBrief, TeamFinding, TeamProblem } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { hasAgent } from "../sessions/begin.ts";
-import type { Handler, Rules, Session } from "../tables/base-state.ts";
+import type { Meta, Rules, Session } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { passing } from "../tables/entries.ts";
 import { tellLater } from "../tables/notices.ts";
 import { allAt, deleteAt, replaceAt, setAt } from "../tables/sessions.ts";
@@ -38,7 +39,7 @@ export function needsTeammate(
 }
 
 /** Records a teammate's own name, its team, and its lead if that is another session. */
-const teammateNamed: Handler<"teammate_named", State> = (state, command, _meta, step) => {
+function teammateNamed(state: State, command: CommandOf<"teammate_named">, _meta: Meta, step: Step): void {
   step.reply = { ok: true };
   const { session: id, agent, name, team } = command;
   const session = state.sessions.live.get(id);
@@ -50,7 +51,7 @@ const teammateNamed: Handler<"teammate_named", State> = (state, command, _meta, 
   setAt(state.teammates, id, agent, { name, team, ...(lead === undefined ? {} : { lead }) });
   if (lead !== undefined) join(state, id, name, lead);
   compareAgain(state, { session: id, agent }, step);
-};
+}
 
 /** Its lead learns of a member whose session ends. */
 function memberGone(state: State, { id }: Session, cause: string): void {

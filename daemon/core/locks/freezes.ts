@@ -11,8 +11,8 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { personOnWire } from "../../../protocol/names.ts";
 import type { HoldRow } from "../../../protocol/schemas/message.ts";
 import { type Actor, type FileRef, sameActor } from "../frame/actors.ts";
-import type { BaseState, Freeze, Freezes, Handler, Messages, Waiter } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, Freeze, Freezes, Messages, Meta, Waiter } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { type LockRequest, rowsOfSession } from "../tables/locks.ts";
 import { dropLetter, freezeRecords, ownerOf, type Resume } from "../tables/messages.ts";
 import { actorRow, fileLists, pathOf, projectOf } from "../tables/naming.ts";
@@ -58,7 +58,7 @@ function numberOf({ id }: Freeze): number {
 
 type Requester = Pick<LockRequest, "actor" | "files" | "ancestors">;
 
-export const resume: Handler<"resume"> = (state, command, _meta, step) => {
+export function resume(state: BaseState, command: CommandOf<"resume">, _meta: Meta, step: Step): void {
   const { actor, hold, files } = command;
   const { freezes } = state;
   const isMine = (one: Freeze) => actor === null || isBy(one, actor);
@@ -76,7 +76,7 @@ export const resume: Handler<"resume"> = (state, command, _meta, step) => {
   }
   step.reply = { ok: true, resumed: ending.map(one => one.id) };
   for (const one of ending) endFreeze(state, one, "resumed", step);
-};
+}
 
 function meantBy({ freezes }: BaseState, { actor, project, hold, files }: Resume): readonly Freeze[] {
   if (files !== undefined) return freezesOver(freezes, files);

@@ -16,10 +16,10 @@ import {
   sameActor,
   sameOwner,
 } from "../frame/actors.ts";
+import type { Meta } from "../tables/base-state.ts";
 import {
   type BaseState,
   forgetReply,
-  type Handler,
   type Hold,
   type Loan,
   type Locks,
@@ -27,7 +27,7 @@ import {
   timer,
   type Waiter,
 } from "../tables/base-state.ts";
-import type { Due, Step } from "../tables/entries.ts";
+import type { CommandOf, Due, Step } from "../tables/entries.ts";
 import {
   type ActorLocks,
   type LockDues,
@@ -55,7 +55,12 @@ import {
 } from "./leases.ts";
 import { expireUnseen, expireWrites } from "./writes.ts";
 
-export const lockRelease: Handler<"lock_release"> = (state, request, meta, step) => {
+export function lockRelease(
+  state: BaseState,
+  request: CommandOf<"lock_release">,
+  meta: Meta,
+  step: Step,
+): void {
   const { locks } = state;
   const { actor } = request;
   const { node } = meta.origin;
@@ -94,7 +99,7 @@ export const lockRelease: Handler<"lock_release"> = (state, request, meta, step)
   for (const hold of parts.flatMap(part => part.holds))
     endLoans(state, hold, loan => sameActor(loan.actor, actor), step);
   releaseParts(state, [{ actor, holds: [...holds], places: [...places] }, ...parts], "unlocked", step);
-};
+}
 
 // The releases that `applyUnheard` applies: one file, named as it was locked, while nobody waits for any.
 
@@ -155,7 +160,12 @@ function disconnectLoans(state: BaseState, hold: Hold, isMeant: (loan: Loan) => 
   for (const { retry } of endLoans(state, hold, isMeant, step)) if (retry !== null) forgetReply(state, retry);
 }
 
-export const lockRevoke: Handler<"lock_revoke"> = (state, request, meta, step) => {
+export function lockRevoke(
+  state: BaseState,
+  request: CommandOf<"lock_revoke">,
+  meta: Meta,
+  step: Step,
+): void {
   const holds: Hold[] = [];
   for (const file of request.files) {
     const hold = namedHold(state.locks, file, meta.origin.node);
@@ -177,9 +187,14 @@ export const lockRevoke: Handler<"lock_revoke"> = (state, request, meta, step) =
     }
     releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "revoked", step);
   }
-};
+}
 
-export const lockDetach: Handler<"lock_detach"> = (state, request, _meta, step) => {
+export function lockDetach(
+  state: BaseState,
+  request: CommandOf<"lock_detach">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const ticket = state.locks.byOrigin.get(originKey(request.waiter));
   const waiter = ticket === undefined ? undefined : state.locks.waiters.get(ticket);
@@ -193,9 +208,14 @@ export const lockDetach: Handler<"lock_detach"> = (state, request, _meta, step) 
     attachWaiter(state.locks, waiter, null);
     dismiss(state, waiter, refuse("lock_given_up", "the connection closed"), "disconnected", step);
   }
-};
+}
 
-export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _meta, step) => {
+export function lockUndelivered(
+  state: BaseState,
+  request: CommandOf<"lock_undelivered">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const { actor } = request;
   const lost = request.waiter;
@@ -215,7 +235,7 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
     if (hold !== undefined) unheardLoans(state, hold, actor, lost, step);
   }
   releaseParts(state, [{ actor, holds, places: [] }], "undelivered", step);
-};
+}
 
 /** Ends the lender's loans of the lock if no answer about them was delivered. */
 function unheardLoans(state: BaseState, hold: Hold, lender: Actor, lost: Origin, step: Step): void {
@@ -226,7 +246,12 @@ function unheardLoans(state: BaseState, hold: Hold, lender: Actor, lost: Origin,
   }
 }
 
-export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) => {
+export function lockUnbind(
+  state: BaseState,
+  request: CommandOf<"lock_unbind">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const gone = boundKey(request.bound);
   const isGone = ({ bound }: Pick<Hold, "bound">) => bound !== null && boundKey(bound) === gone;
@@ -238,16 +263,16 @@ export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) 
     if (isGone(hold))
       releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "disconnected", step);
   }
-};
+}
 
-export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
+export function turnEnd(state: BaseState, request: CommandOf<"turn_end">, _meta: Meta, step: Step): void {
   step.reply = { ok: true };
   const { actor, keepPrompt, untilMs } = request;
   // What was told since then belongs to another turn.
   if (untilMs === undefined) forgetConflicts(state, actor, keepPrompt);
   const mine = locksOf(state.locks.actors, actor);
   if (mine !== undefined) releaseTurn(state, mine, keepPrompt, "turn ended", step, untilMs);
-};
+}
 
 /**
  * Releases an actor's turn locks and ends its waits for some, but for those of `keepPrompt` and those that began after

@@ -6,14 +6,13 @@ import {
   type BaseState,
   conflict,
   ensureSession,
-  type Handler,
   type Meta,
   noRoomForSession,
   type Session,
   type Token,
   type Waiter,
 } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { countOfSession, type LockRequest, locksOf } from "../tables/locks.ts";
 import { actorRow, fileLists, projectOf } from "../tables/naming.ts";
 import {
@@ -37,7 +36,12 @@ import { toldAgain } from "./inherit.ts";
 import { yieldForWait } from "./leases.ts";
 import { endWrites } from "./writes.ts";
 
-export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
+export function lockRequest(
+  state: BaseState,
+  request: CommandOf<"lock_request">,
+  meta: Meta,
+  step: Step,
+): void {
   // A new write by the same actor implies that its previous write ended, even if no end event arrived.
   if (request.flight !== null && request.beside !== true) endWrites(state, request.actor, null, step);
   const refused = mayAsk(state, request);
@@ -74,7 +78,7 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
     return;
   }
   joinOrTake(state, request, meta, place, step);
-};
+}
 
 /**
  * Renews the locks of a granted request that was sent again, and records that the retry's origin gets the answer too.

@@ -11,8 +11,8 @@
 
 import { type Actor, actorKey, sameActor, withoutCommand } from "../frame/actors.ts";
 import { dropOldest } from "../frame/collections.ts";
-import type { BaseState, Handler, Hold } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, Hold, Meta } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { rowsOfActor } from "../tables/locks.ts";
 import { actorRow, pathOf, projectOf } from "../tables/naming.ts";
 import { tellLater } from "../tables/notices.ts";
@@ -22,7 +22,12 @@ import { grantWaiters } from "./grant.ts";
 import { setFlights } from "./holds.ts";
 import { asksAboutUntold, countFrom, yieldLater } from "./leases.ts";
 
-export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, noted }, meta, step) => {
+export function flightEnd(
+  state: BaseState,
+  { actor, flight, wrote, noted }: CommandOf<"flight_end">,
+  meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   if (noted !== undefined) {
     markDirty(state, actor, noted, meta);
@@ -51,15 +56,20 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
   const what = "lost_update";
   tellLater(state, actor, { what, file: path, mine: true, other: holding?.name ?? null });
   if (holder !== null) tellLater(state, holder, { what, file: path, mine: false, other: writer.name });
-};
+}
 
-export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step) => {
+export function leaseRenew(
+  state: BaseState,
+  { actor }: CommandOf<"lease_renew">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   for (const hold of flyingOf(state, actor)) {
     if (hold.renewed === null) state.preimages.writable(hold).renewed = state.t;
     asksAboutUntold(state, hold);
   }
-};
+}
 
 /** Ends one of the actor's writes in flight, or all, and schedules the yield of locks that may yield now. */
 export function endWrites(state: BaseState, actor: Actor, flight: string | null, step: Step): void {
@@ -129,7 +139,12 @@ export function markUnseen(state: BaseState, node: string, step: Step): void {
  * The actor's client shows how its unseen writes are. `waits`: a person is asked about them. `runs`: nobody is asked any
  * more. `over`: they have ended.
  */
-export const flightUnseen: Handler<"flight_unseen"> = (state, { actor, now }, _meta, step) => {
+export function flightUnseen(
+  state: BaseState,
+  { actor, now }: CommandOf<"flight_unseen">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   for (const hold of flyingOf(state, actor)) {
     if (hold.unseen === undefined) continue;
@@ -137,7 +152,7 @@ export const flightUnseen: Handler<"flight_unseen"> = (state, { actor, now }, _m
     else if (now === "runs") countFromNow(state, hold, step);
     else state.preimages.writable(hold).unseen = { sinceMs: state.t, waits: true };
   }
-};
+}
 
 /** The lock's unseen writes count as over. */
 export function expireUnseen(state: BaseState, hold: Hold, step: Step): void {

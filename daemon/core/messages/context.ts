@@ -11,7 +11,7 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import type { BaseState, ContextItem, ContextTable, Handler, Meta } from "../tables/base-state.ts";
+import type { BaseState, ContextItem, ContextTable, Meta } from "../tables/base-state.ts";
 import {
   contextRecords,
   isKeptByUse,
@@ -22,11 +22,16 @@ import {
   usedItem,
   verdicts,
 } from "../tables/context.ts";
-import type { Step } from "../tables/entries.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import type { ContextSet } from "../tables/messages.ts";
 import { speakerRow } from "../tables/naming.ts";
 
-export const contextSet: Handler<"context_set"> = (state, command, meta, step) => {
+export function contextSet(
+  state: BaseState,
+  command: CommandOf<"context_set">,
+  meta: Meta,
+  step: Step,
+): void {
   const { project, key } = command;
   const refused =
     reservedRefusal(key) ??
@@ -40,9 +45,14 @@ export const contextSet: Handler<"context_set"> = (state, command, meta, step) =
   const version = setItem(state, command, endsAt, meta, step);
   step.reply = { ok: true, key, version };
   if (endsAt !== null) step.timers.push({ at: endsAt, due: { what: "context_over", project, key, version } });
-};
+}
 
-export const contextDelete: Handler<"context_delete"> = (state, command, _meta, step) => {
+export function contextDelete(
+  state: BaseState,
+  command: CommandOf<"context_delete">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { project, key } = command;
   const known = contextAt(state, project, key);
   if (known === undefined) {
@@ -57,16 +67,21 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
   forget(state.context, known);
   step.reply = { ok: true, key, version: known.version };
   announce(known, speakerRow(state, command.actor, step), true, step);
-};
+}
 
 /** Notes that a value was read. Reads shortly after a use change nothing. */
-export const contextRead: Handler<"context_read"> = (state, { project, key }, _meta, step) => {
+export function contextRead(
+  state: BaseState,
+  { project, key }: CommandOf<"context_read">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const item = contextAt(state, project, key);
   if (item === undefined || !isReadNews(state, item, state.t)) return;
   // The timer of its last use is there still: it looks again when it is due.
   contextRecords.put(state.context, usedItem(item, state.t));
-};
+}
 
 /** Whether a read of the item at `now` (core time, ms) has to be noted, so that the item stays. */
 export function isReadNews({ rules, limits }: BaseState, item: ContextItem, now: number): boolean {

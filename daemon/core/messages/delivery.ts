@@ -8,15 +8,20 @@
 import { refuse } from "../../../protocol/codes.ts";
 import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import { endFreezesOf } from "../locks/freezes.ts";
-import type { BaseState, Handler, Letter, Message } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, Letter, Message, Meta } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { dropLetter, inboxKey } from "../tables/messages.ts";
 import { actorRow, forgetAgent, noSession } from "../tables/naming.ts";
 import { endDeclarations } from "../work/declared-ends.ts";
 import { closeInboxes, hasRoom, inboxOf, letterAt, messageRow, putLetter, unreadIn } from "./inbox.ts";
 import { putMessage } from "./send.ts";
 
-export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _meta, step) => {
+export function inboxTake(
+  state: BaseState,
+  { actor, max, chars }: CommandOf<"inbox_take">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { messages } = state;
   const key = inboxOf(actor);
   const inbox = messages.inboxes.get(key);
@@ -38,14 +43,14 @@ export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _
     rows.push(messageRow(message, letter));
   }
   step.reply = { ok: true, messages: rows, unread: unreadIn(messages, key) };
-};
+}
 
-export const inboxTold: Handler<"inbox_told"> = (
-  state,
-  { actor, messages, heard: isDelivered },
-  _meta,
-  step,
-) => {
+export function inboxTold(
+  state: BaseState,
+  { actor, messages, heard: isDelivered }: CommandOf<"inbox_told">,
+  _meta: Meta,
+  step: Step,
+): void {
   const key = inboxOf(actor);
   for (const id of messages) {
     const message = state.messages.all.get(id);
@@ -54,9 +59,14 @@ export const inboxTold: Handler<"inbox_told"> = (
     putLetter(state.messages, message, { ...letter, state: isDelivered ? "handed" : "unread" });
   }
   step.reply = { ok: true };
-};
+}
 
-export const messageAck: Handler<"message_ack"> = (state, { actor, messages, read }, _meta, step) => {
+export function messageAck(
+  state: BaseState,
+  { actor, messages, read }: CommandOf<"message_ack">,
+  _meta: Meta,
+  step: Step,
+): void {
   const session = state.sessions.live.get(actor.session);
   if (session === undefined) {
     step.reply = noSession(state, actor.session);
@@ -88,13 +98,18 @@ export const messageAck: Handler<"message_ack"> = (state, { actor, messages, rea
     step.events.push({ event, about, project: message.project });
   }
   step.reply = { ok: true, acknowledged: messages };
-};
+}
 
-export const agentEnd: Handler<"agent_end"> = (state, { actor, stopped }, _meta, step) => {
+export function agentEnd(
+  state: BaseState,
+  { actor, stopped }: CommandOf<"agent_end">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const { session, agent } = actor;
   if (agent !== null) endAgent(state, session, agent, stopped === true, step);
-};
+}
 
 /** Ends an agent within a session. `isStopped`: another agent stopped it. */
 export function endAgent(
@@ -120,7 +135,12 @@ export function endAgent(
 // Invariants: only live recipients with room get it; its sender is shown as the command calls it. Nobody but this machine's daemon
 // enters it.
 
-export const messageImport: Handler<"message_import"> = (state, command, _meta, step) => {
+export function messageImport(
+  state: BaseState,
+  command: CommandOf<"message_import">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { messages, sessions, limits } = state;
   const { bytes } = command;
   const to = command.to.filter(row => sessions.live.has(row.id) && hasRoom(messages, inboxKey(row)));
@@ -133,4 +153,4 @@ export const messageImport: Handler<"message_import"> = (state, command, _meta, 
   const posting = { ...command, to, thread: null, replyTo: null };
   step.reply = { ok: true, reached: to.length };
   if (to.length > 0) putMessage(state, posting, step);
-};
+}

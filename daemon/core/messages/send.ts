@@ -14,8 +14,8 @@ import { beginFreeze, freezeRow, mayFreeze } from "../locks/freezes.ts";
 import { isPerson } from "../nodes/people.ts";
 import { nodeOf } from "../nodes/shared-ids.ts";
 import { isShared } from "../nodes/table.ts";
-import type { BaseState, Handler, Message, Messages } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, Message, Messages, Meta } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { dropLetter, inboxKey, type MessageSend, type Posted } from "../tables/messages.ts";
 import { noSession, speakerRow } from "../tables/naming.ts";
 import { sessionsOf } from "../tables/sessions.ts";
@@ -24,7 +24,12 @@ import { addMessage, everyoneElse, hasRoom, makeRoom, messageAt, recipientOf, se
 /** The `to` that means all other sessions of the project. */
 export const everyone = "everyone";
 
-export const messageSend: Handler<"message_send"> = (state, command, _meta, step) => {
+export function messageSend(
+  state: BaseState,
+  command: CommandOf<"message_send">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { actor, replyTo } = command;
   const project = projectWrittenTo(state, command);
   if (project === undefined) {
@@ -42,9 +47,9 @@ export const messageSend: Handler<"message_send"> = (state, command, _meta, step
   const thread = parent?.thread ?? replyTo;
   const { urgent } = command;
   step.reply = post(state, command, { project, to, thread, replyTo, urgent, broadcast: false }, step);
-};
+}
 
-export const broadcast: Handler<"broadcast"> = (state, command, _meta, step) => {
+export function broadcast(state: BaseState, command: CommandOf<"broadcast">, _meta: Meta, step: Step): void {
   const { actor, text } = command;
   const project = projectWrittenTo(state, command);
   if (project === undefined) {
@@ -67,7 +72,7 @@ export const broadcast: Handler<"broadcast"> = (state, command, _meta, step) => 
   const message = state.rules >= 2 ? { message: reply.message.id } : {};
   const hold = beginFreeze(state, { actor, project, text, ...message, ...command.hold }, step);
   step.reply = { ...reply, hold: freezeRow(hold, state.t) };
-};
+}
 
 interface Posting {
   readonly project: string;

@@ -4,6 +4,7 @@
  * Invariants: the sessions of a node that was silent for `limits.nodeLostMs` are lost, and end as any lost session does.
  * They are found when the node renews its lease. One binding renews a node's lease at a time.
  */
+
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { dropVolatile } from "../messages/context.ts";
@@ -11,8 +12,8 @@ import { endAgent } from "../messages/delivery.ts";
 import { end, lose } from "../sessions/end.ts";
 import { sayable } from "../sessions/names.ts";
 import { settlePresence } from "../sessions/room.ts";
-import type { BaseState, Handler, TimerRules } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, Meta, TimerRules } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import type { Session } from "../tables/sessions.ts";
 import type { NodeDues } from "./commands.ts";
 import { mayTakePart } from "./levels.ts";
@@ -25,7 +26,7 @@ import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } f
  * Renews the lease. The reply's `isNew`: the log may lack sessions of the node, or have them under its former machine's
  * name. The node then publishes all of them anew. `relayed`: the latest row of its outbox that the log has.
  */
-export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => {
+export function nodeRenew(state: BaseState, command: CommandOf<"node_renew">, meta: Meta, step: Step): void {
   const { leases, t } = state;
   const { node, epoch } = meta.origin;
   const { binding, levels, version, wallMs } = command;
@@ -67,13 +68,18 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   step.timers.push({ at: t + limits.nodeLostMs, due: { what: "node_silent", node } });
   const isNew = before === undefined || before.isLost || before.machine !== machine;
   step.reply = { ok: true, node, machine, isNew, relayed };
-};
+}
 
 /**
  * Ends the node's sessions that its own log does not have, and such agents and parts of actors in them. A power cut may have
  * lost their end there.
  */
-export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, command, { origin }, step) => {
+export function nodeSessionsAre(
+  state: BaseState,
+  command: CommandOf<"node_sessions_are">,
+  { origin }: Meta,
+  step: Step,
+): void {
   const live = new Set(command.sessions);
   const agents = command.agents === undefined ? null : new Map(command.agents);
   for (const session of sessionsAt(state, origin.node)) {
@@ -87,9 +93,14 @@ export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, command, { 
   if (command.parts !== undefined) forgetParts(state, sessionsAt(state, origin.node), command.parts, step);
   if (command.nodeParts !== undefined) forgetNodeParts(state, origin.node, step, command.nodeParts);
   step.reply = { ok: true };
-};
+}
 
-export const nodeLeave: Handler<"node_leave"> = (state, _command, { origin }, step) => {
+export function nodeLeave(
+  state: BaseState,
+  _command: CommandOf<"node_leave">,
+  { origin }: Meta,
+  step: Step,
+): void {
   const { node } = origin;
   for (const session of sessionsAt(state, node)) end(state, session, "left", step);
   forgetNodeParts(state, node, step);
@@ -99,7 +110,7 @@ export const nodeLeave: Handler<"node_leave"> = (state, _command, { origin }, st
   if (lease !== undefined) leaseRecords.drop(state.leases, lease);
   leaveIn(state, origin);
   step.reply = { ok: true, node };
-};
+}
 
 /** Whether nobody has heard of the node for so long that people are told so. */
 function isAway({ renewedAtMs }: NodeLease, t: number): boolean {

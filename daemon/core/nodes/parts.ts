@@ -1,6 +1,7 @@
 /** What slices of a node's own log say of its actors, in rows of their own, as the shared log takes it. */
-import type { BaseState, Handler } from "../tables/base-state.ts";
-import type { NodePart, Part, Step } from "../tables/entries.ts";
+
+import type { BaseState, Meta } from "../tables/base-state.ts";
+import type { CommandOf, NodePart, Part, Step } from "../tables/entries.ts";
 import { noSession } from "../tables/naming.ts";
 import type { Session } from "../tables/sessions.ts";
 import type { NodeSessionsAre } from "./commands.ts";
@@ -12,7 +13,12 @@ import type { NodeSessionsAre } from "./commands.ts";
 export const partsLevel = 3;
 
 /** Gives an actor the part that its node tells of, in place of the one before. */
-export const actorPart: Handler<"actor_part"> = (state, { session, agent, part, value }, _meta, step) => {
+export function actorPart(
+  state: BaseState,
+  { session, agent, part, value }: CommandOf<"actor_part">,
+  _meta: Meta,
+  step: Step,
+): void {
   if (!state.sessions.live.has(session)) {
     step.reply = noSession(state, session);
     return;
@@ -21,7 +27,7 @@ export const actorPart: Handler<"actor_part"> = (state, { session, agent, part, 
   for (const [name, rules] of partsOf(state))
     if (name === part) rules.take(state, session, agent, value, step);
   step.reply = { ok: true };
-};
+}
 
 /** Takes from these sessions' actors the parts that are not named. */
 export function forgetParts(
@@ -44,11 +50,16 @@ export function* partsOf({ points }: BaseState): Generator<readonly [name: strin
 }
 
 /** Takes what a node says of itself, in place of what it said before. */
-export const nodePart: Handler<"node_part"> = (state, { part, value }, { origin }, step) => {
+export function nodePart(
+  state: BaseState,
+  { part, value }: CommandOf<"node_part">,
+  { origin }: Meta,
+  step: Step,
+): void {
   for (const [name, rules] of nodePartsOf(state))
     if (name === part) rules.take(state, origin.node, value, step);
   step.reply = { ok: true };
-};
+}
 
 /** Takes from a node the parts that are not named. */
 export function forgetNodeParts(

@@ -3,26 +3,26 @@
 import { moveInbox } from "../messages/inbox.ts";
 import { begunReply, continueSession } from "../sessions/begin.ts";
 import { end, lose } from "../sessions/end.ts";
-import type { BaseState, Handler, Session } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, Meta, Session } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { passClaims } from "../tasks/leave.ts";
 import type { Relayable } from "./commands.ts";
 import type { NodeLease } from "./table.ts";
 
 /** Passes what a session has, under whichever of its ids it lives, to the id under which its process goes on. */
-export const sessionContinue: Handler<"session_continue"> = (
-  state,
-  { from, also = [], ...command },
-  meta,
-  step,
-) => {
+export function sessionContinue(
+  state: BaseState,
+  { from, also = [], ...command }: CommandOf<"session_continue">,
+  meta: Meta,
+  step: Step,
+): void {
   const { live } = state.sessions;
   const before = [from, ...also].flatMap(id => live.get(id) ?? []);
   const into = live.get(command.session) ?? before[0];
   for (const one of before) if (into !== undefined && one !== into) join(state, one, into, step);
   continueSession(state, into?.id ?? from, { ...command, anchor: null, revive: false }, meta, step);
   step.reply = begunReply(state, command.session);
-};
+}
 
 /** Ends a session, whose claims and messages another one takes over. */
 function join(state: BaseState, session: Session, into: Session, step: Step): void {

@@ -4,8 +4,8 @@ import { isSame } from "../frame/records.ts";
 import { partsLevel, partsOf } from "../nodes/parts.ts";
 import { isNodeId, refuseNodeId } from "../nodes/shared-ids.ts";
 import { isAfter } from "../nodes/table.ts";
-import type { BaseState, Handler, Rules } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, Meta, Rules } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { freeing, lasting } from "../tables/entries.ts";
 import { returnAll } from "../tasks/leave.ts";
 import type { OutboxCommands } from "./commands.ts";
@@ -32,7 +32,7 @@ import {
   publishedSessionRecords,
 } from "./table.ts";
 
-const sharingSet: Handler<"sharing_set"> = (state, command, _meta, step) => {
+function sharingSet(state: BaseState, command: CommandOf<"sharing_set">, _meta: Meta, step: Step): void {
   const { node, projects, relayed, level } = command;
   const { outbox } = state;
   if (node !== "" && !isNodeId(node)) {
@@ -50,7 +50,7 @@ const sharingSet: Handler<"sharing_set"> = (state, command, _meta, step) => {
   for (const [project, as] of node === "" ? [] : projects) outbox.projects.set(project, as);
   publishAll(state);
   step.reply = { ok: true };
-};
+}
 
 /** Work came back of which the shared log has not heard: this machine leaves it, and has its authors' tasks itself. */
 function giveBackHere(state: BaseState, step: Step): void {
@@ -59,14 +59,19 @@ function giveBackHere(state: BaseState, step: Step): void {
       returnAll(state, command, { by: null, wallMs: command.wallMs }, state.outbox.node, step);
 }
 
-const outboxSent: Handler<"outbox_sent"> = ({ outbox }, { node, last }, _meta, step) => {
+function outboxSent(
+  { outbox }: BaseState,
+  { node, last }: CommandOf<"outbox_sent">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   if (outbox.node !== node) return;
   for (const row of outbox.rows.values()) {
     if (isAfter(row.number, last)) return;
     outboxRecords.drop(outbox, row);
   }
-};
+}
 
 /** Yields a sentence for each broken invariant. */
 export function* checkOutbox(state: BaseState): Generator<string> {

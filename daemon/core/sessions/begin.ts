@@ -13,8 +13,8 @@ import { addHold, removeHold } from "../locks/holds.ts";
 import { movedTo } from "../locks/inherit.ts";
 import { holdsOf } from "../locks/release.ts";
 import { moveInbox } from "../messages/inbox.ts";
-import type { BaseState, Handler, Meta, Session, Sessions } from "../tables/base-state.ts";
-import type { ActsFor, Reply, Step } from "../tables/entries.ts";
+import type { BaseState, Meta, Session, Sessions } from "../tables/base-state.ts";
+import type { ActsFor, CommandOf, Reply, Step } from "../tables/entries.ts";
 import { rowsOfSession } from "../tables/locks.ts";
 import { isShortId, keepNames, shortId } from "../tables/naming.ts";
 import { moveNotes } from "../tables/notices.ts";
@@ -54,7 +54,12 @@ export function needsName({ agents }: Session, agent: string, name: string | nul
 }
 
 /** Records an agent that began or whose name became known (a teammate's own, a subagent's type). Keeps an old name. */
-export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, name }, _meta, step) => {
+export function agentBegin(
+  state: BaseState,
+  { session: id, agent, name }: CommandOf<"agent_begin">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const session = state.sessions.live.get(id);
   if (session === undefined || !needsName(session, agent, name)) return;
@@ -63,7 +68,7 @@ export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, 
   nameAgent(state.sessions, session, agent, freeName(session, wanted));
   compareAgain(state, { session: id, agent }, step);
   for (const { agentBegins } of state.points) agentBegins?.(state, session);
-};
+}
 
 /** A session goes on under another id: its agents have ended. */
 function passAgentNames(state: BaseState, before: Session, id: string): void {
@@ -85,7 +90,12 @@ export function hasAgent({ live }: Sessions, session: string, agent: string | nu
   return known !== undefined && (agent === null || known.agents.has(agent));
 }
 
-export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
+export function sessionBegin(
+  state: BaseState,
+  command: CommandOf<"session_begin">,
+  meta: Meta,
+  step: Step,
+): void {
   const { live, ended } = state.sessions;
   const known = live.get(command.session);
   if (known === undefined) {
@@ -116,7 +126,7 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
     update(state, known, command, meta, step);
   }
   step.reply = begunReply(state, command.session);
-};
+}
 
 /** Returns the answer to who began the session. */
 export function begunReply(state: BaseState, id: string): Reply {

@@ -10,15 +10,15 @@ import { limits } from "../../../protocol/limits.ts";
 import { endFreezesOf } from "../locks/freezes.ts";
 import { endLoans, holdsOf, placesOf, releaseParts, releaseSession } from "../locks/release.ts";
 import { closeInboxes } from "../messages/inbox.ts";
+import type { Meta } from "../tables/base-state.ts";
 import {
   type BaseState,
-  type Handler,
   type Hold,
   type Session as SessionSessions,
   type TimerRules,
   timer,
 } from "../tables/base-state.ts";
-import type { Due, Step } from "../tables/entries.ts";
+import type { CommandOf, Due, Step } from "../tables/entries.ts";
 import { rowsOfSession } from "../tables/locks.ts";
 import { unknownSession } from "../tables/naming.ts";
 import { forgetNotes } from "../tables/notices.ts";
@@ -37,7 +37,12 @@ import { forgetRisks } from "../work/dirty-files.ts";
 import { keepName } from "./names.ts";
 import { settlePresence } from "./room.ts";
 
-export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) => {
+export function sessionEnd(
+  state: BaseState,
+  command: CommandOf<"session_end">,
+  _meta: Meta,
+  step: Step,
+): void {
   const session = state.sessions.live.get(command.session);
   if (session === undefined) {
     step.reply = unknownSession(command.session);
@@ -60,9 +65,14 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
     return;
   }
   end(state, session, command.cause, step);
-};
+}
 
-export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step) => {
+export function sessionLost(
+  state: BaseState,
+  command: CommandOf<"session_lost">,
+  _meta: Meta,
+  step: Step,
+): void {
   const session = state.sessions.live.get(command.session);
   step.reply = { ok: true };
   if (session === undefined || session.begun !== command.begun || session.lostAt !== null) return;
@@ -71,7 +81,7 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
   const rows = rowsOfSession(state.locks.actors, session.id, null);
   if (rows.some(row => row.attached > 0)) return;
   lose(state, session, step);
-};
+}
 
 /** Marks a session lost: it loses its locks by and by, and ends after `limits.lostMs`. */
 export function lose(state: BaseState, session: Session, step: Step): void {
@@ -87,7 +97,12 @@ export function lose(state: BaseState, session: Session, step: Step): void {
   for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
 }
 
-export const sessionFound: Handler<"session_found"> = (state, command, _meta, step) => {
+export function sessionFound(
+  state: BaseState,
+  command: CommandOf<"session_found">,
+  _meta: Meta,
+  step: Step,
+): void {
   const session = state.sessions.live.get(command.session);
   if (session === undefined) {
     step.reply = unknownSession(command.session);
@@ -97,10 +112,15 @@ export const sessionFound: Handler<"session_found"> = (state, command, _meta, st
   settlePresence(state, session);
   for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
   step.reply = { ok: true };
-};
+}
 
 /** Suspends a session whose client cleared its conversation: turn locks and waiters end, explicit locks stay. */
-export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta, step) => {
+export function sessionSuspend(
+  state: BaseState,
+  command: CommandOf<"session_suspend">,
+  _meta: Meta,
+  step: Step,
+): void {
   const session = state.sessions.live.get(command.session);
   if (session === undefined) {
     step.reply = unknownSession(command.session);
@@ -121,7 +141,7 @@ export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta
   setSuspended(state.sessions, session, at);
   const { id, begun } = session;
   step.timers.push({ at, due: { what: "suspend_over", session: id, begun } });
-};
+}
 
 /** How long a lost session keeps its explicit locks, in ms: their lease counts from the last sign of life. */
 const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;

@@ -8,7 +8,8 @@
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { recipientOf } from "../messages/inbox.ts";
-import type { Handler } from "../tables/base-state.ts";
+import type { BaseState, Meta } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { shortId } from "../tables/naming.ts";
 import {
   freeName,
@@ -144,7 +145,12 @@ export function sayable(text: string): string | null {
 
 // A person's name for a session. Invariant: an agent renames its own session alone; the name stays until a person's next.
 
-export const sessionRename: Handler<"session_rename"> = (state, command, _meta, step) => {
+export function sessionRename(
+  state: BaseState,
+  command: CommandOf<"session_rename">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { by, of, name, project } = command;
   const { sessions } = state;
   const found = recipientOf(state, project, of, "nothing renamed");
@@ -182,4 +188,4 @@ export const sessionRename: Handler<"session_rename"> = (state, command, _meta, 
   if (was !== name)
     step.events.push({ event: { event: "session_renamed", id, name, was, project }, about: [id], project });
   step.reply = { ok: true, id, name, was, project };
-};
+}

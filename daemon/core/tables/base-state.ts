@@ -403,11 +403,16 @@ export function joined<T extends object>(tables: readonly T[]): Joined<T> {
 // client can have read is not kept; a success stays, so that a retry does not repeat it.
 
 /** Forgets an undelivered refusal, so that a retry runs. A success stays, because it changed the state. */
-export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept: own }, { origin }, step) => {
+export function replyUnheard(
+  state: BaseState,
+  { to, kept: own }: CommandOf<"reply_unheard">,
+  { origin }: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const kept = isShared(state) ? retryAt(own, origin.node) : own;
   if (state.replies.get(keyOf(kept))?.reply.ok === false) forgetReply(state, kept, to);
-};
+}
 
 /** Returns the retry as a shared log keeps it: each node has senders of its own. */
 export function retryAt(retry: Retry, node: string): Retry {

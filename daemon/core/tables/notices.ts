@@ -9,7 +9,8 @@
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { type Actor, actorKey, sameActor } from "../frame/actors.ts";
-import type { BaseState, Handler } from "./base-state.ts";
+import type { BaseState, Meta } from "./base-state.ts";
+import type { CommandOf, Step } from "./entries.ts";
 import {
   type Conflict,
   type ConflictSide,
@@ -19,7 +20,12 @@ import {
   type Whose,
 } from "./messages.ts";
 
-export const conflictNoted: Handler<"conflict_noted"> = (state, command, _meta, step) => {
+export function conflictNoted(
+  state: BaseState,
+  command: CommandOf<"conflict_noted">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { key, path, sides, lines } = command;
   const [first, second] = sides;
   // Level 1 told both, once in the turns of both.
@@ -43,7 +49,7 @@ export const conflictNoted: Handler<"conflict_noted"> = (state, command, _meta, 
   const note = { what: "conflict", file: path, mine: true } as const;
   if (isMutual) tellLater(state, second.actor, { ...note, other: first.name });
   tellLater(state, first.actor, { ...note, other: second.name, ...(lines === undefined ? {} : { lines }) });
-};
+}
 
 /** Returns the change of another actor that this one has a notice of, and after which it did not write the file. */
 export function conflictOf({ notes }: BaseState, actor: Actor, key: string): Conflict | undefined {
@@ -62,7 +68,7 @@ function sideOf({ actor, prompt }: ConflictSide): ConflictSide {
   return { actor, prompt };
 }
 
-export const notesTold: Handler<"notes_told"> = (state, command, _meta, step) => {
+export function notesTold(state: BaseState, command: CommandOf<"notes_told">, _meta: Meta, step: Step): void {
   step.reply = { ok: true };
   const pending = state.notes.pending.get(noteKey(command));
   const numbers = new Set(command.notes);
@@ -77,7 +83,7 @@ export const notesTold: Handler<"notes_told"> = (state, command, _meta, step) =>
     if (risk.sides.every(({ actor }) => actor.session !== command.session)) continue;
     state.risks.set(id, { ...risk, told: [...risk.told, command.session] });
   }
-};
+}
 
 /** Keeps a notice for the agent's next waiting event. A session that is not alive gets none. */
 export function tellLater(state: BaseState, { session, agent }: Whose, note: FileNote): void {

@@ -9,14 +9,8 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { isGrave } from "../../../protocol/names.ts";
 import type { DependencyRow } from "../../../protocol/schemas/task.ts";
 import { type Actor, sameActor } from "../frame/actors.ts";
-import {
-  type BaseState,
-  ensureSession,
-  type Handler,
-  type Meta,
-  noRoomForSession,
-} from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import { type BaseState, ensureSession, type Meta, noRoomForSession } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { speakerRow } from "../tables/naming.ts";
 import type { TaskClaim } from "../tables/tasks.ts";
 import { claimerOf, listOf, setState, type Task, taskAt } from "../tables/tasks.ts";
@@ -36,7 +30,7 @@ import {
   tell,
 } from "./replies.ts";
 
-export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => {
+export function taskClaim(state: BaseState, command: CommandOf<"task_claim">, meta: Meta, step: Step): void {
   const { actor } = command;
   const found =
     command.task === null ? bestOf(state, command) : findTask(state, command.task, command.project);
@@ -54,9 +48,14 @@ export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => 
   }
   if (!isTheirs) activate(state, found, { ...command, by: actor }, meta, step);
   step.reply = { ok: true, task: taskRow(state, found) };
-};
+}
 
-export const taskRelease: Handler<"task_release"> = (state, command, _meta, step) => {
+export function taskRelease(
+  state: BaseState,
+  command: CommandOf<"task_release">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { by, wallMs, cause = "released" } = command;
   const task = findTask(state, command.task, command.project ?? null);
   if (!isTask(task)) {
@@ -74,7 +73,7 @@ export const taskRelease: Handler<"task_release"> = (state, command, _meta, step
   }
   giveBack(state, task, cause, { by, wallMs, attempts: task.attempts }, step);
   step.reply = { ok: true, task: taskRow(state, task) };
-};
+}
 
 /** Returns why the task cannot become active, or null. `open`: its dependencies that are not done. */
 export function mayBegin(

@@ -7,7 +7,8 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { matchesOf, scopeOf } from "../frame/records.ts";
-import type { BaseState, Handler } from "../tables/base-state.ts";
+import type { BaseState, Meta } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { ruleAt } from "../tables/entries.ts";
 import { isAlive, speakerRow } from "../tables/naming.ts";
 import {
@@ -114,7 +115,12 @@ function freeId({ all }: Tasks, n: number, fromMs: number): string {
   }
 }
 
-export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) => {
+export function taskCreate(
+  state: BaseState,
+  command: CommandOf<"task_create">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { tasks } = state;
   const { project, wallMs } = command;
   const refused = noRoom(
@@ -164,7 +170,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     command.many || first === undefined
       ? { ok: true, tasks: created.map(pendingRow) }
       : { ok: true, task: taskRow(state, first) };
-};
+}
 
 /** What new tasks name, by their ids. */
 interface NamedByTasks {
@@ -205,7 +211,12 @@ function resolveNames(
   return cycleRefusal(cycle.map(id => nameOf.get(id) ?? id));
 }
 
-export const taskImport: Handler<"task_import"> = (state, command, _meta, step) => {
+export function taskImport(
+  state: BaseState,
+  command: CommandOf<"task_import">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { tasks } = state;
   const skipped = command.tasks.filter(({ id }) => tasks.all.has(id)).map(({ id }) => id);
   const fresh = new Map(command.tasks.filter(({ id }) => !tasks.all.has(id)).map(t => [t.id, t]));
@@ -240,7 +251,7 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
     added.filter(task => classOf(tasks, task) === "ready"),
   );
   step.reply = { ok: true, imported: added.length, skipped, debatesDropped: dropped };
-};
+}
 
 /** Returns the state of an imported task: it stays active only if its claimer is alive and what it depends on is done. */
 function importedState(
@@ -255,7 +266,12 @@ function importedState(
   return stays ? task.state : pending;
 }
 
-export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) => {
+export function taskRemove(
+  state: BaseState,
+  command: CommandOf<"task_remove">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { tasks } = state;
   const leaving = new Map<string, Task>();
   for (const name of command.tasks) {
@@ -288,7 +304,7 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
     tell(step, task, "task_removed", by);
   }
   step.reply = { ok: true, removed: [...leaving.keys()] };
-};
+}
 
 const pending: TaskState = { status: "pending" };
 

@@ -10,8 +10,8 @@ import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor } from "../frame/actors.ts";
 import { nodeOf, ownIdOf } from "../nodes/shared-ids.ts";
-import type { BaseState, Handler } from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, Meta } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { speakerRow } from "../tables/naming.ts";
 import {
   claimerOf,
@@ -139,11 +139,16 @@ export function returnAll(
 }
 
 /** A node's merge came back: in a shared log, where its author's tasks are. */
-export const taskReturn: Handler<"task_return"> = (state, command, { origin }, step) => {
+export function taskReturn(
+  state: BaseState,
+  command: CommandOf<"task_return">,
+  { origin }: Meta,
+  step: Step,
+): void {
   const { by, wallMs } = command;
   returnAll(state, command, { by, wallMs }, origin.node, step);
   step.reply = { ok: true };
-};
+}
 
 // Who may end an agent's work on a task: finish it, or give it back.
 //

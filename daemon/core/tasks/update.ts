@@ -12,7 +12,8 @@ import { isGrave, risks } from "../../../protocol/names.ts";
 import type { TaskStatus } from "../../../protocol/schemas/task.ts";
 import type { Actor } from "../frame/actors.ts";
 import { leadsTo } from "../frame/collections.ts";
-import type { BaseState, Handler, Meta } from "../tables/base-state.ts";
+import type { BaseState, Meta } from "../tables/base-state.ts";
+import type { CommandOf } from "../tables/entries.ts";
 import { ruleAt, type Step } from "../tables/entries.ts";
 import { speakerRow } from "../tables/naming.ts";
 import {
@@ -49,7 +50,12 @@ import {
   whoOf,
 } from "./replies.ts";
 
-export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) => {
+export function taskUpdate(
+  state: BaseState,
+  command: CommandOf<"task_update">,
+  meta: Meta,
+  step: Step,
+): void {
   const { tasks } = state;
   const task = findTask(state, command.task, command.project);
   if (!isTask(task)) {
@@ -98,7 +104,7 @@ export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) =
   const isFree = wasBlocked && !tasks.open.has(task.id) && task.state.status === "pending";
   if (stays && isFree) tellReady(step, [task]);
   step.reply = { ok: true, task: taskRow(state, task) };
-};
+}
 
 /** Returns the task's risk after the update, and whether it has a person's yes; green is undefined. */
 function rated(task: Task, { risk, description, status, by }: TaskUpdate): Pick<Task, "risk" | "approved"> {
@@ -255,7 +261,12 @@ function move(state: BaseState, task: Task, command: TaskUpdate, meta: Meta, ste
 
 // A person's yes to a red or critical task. Invariant: no agent gives it; it is for one run.
 
-export const taskApprove: Handler<"task_approve"> = (state, command, _meta, step) => {
+export function taskApprove(
+  state: BaseState,
+  command: CommandOf<"task_approve">,
+  _meta: Meta,
+  step: Step,
+): void {
   const { by, wallMs } = command;
   const task = findTask(state, command.task, command.project ?? null);
   if (!isTask(task)) {
@@ -284,4 +295,4 @@ export const taskApprove: Handler<"task_approve"> = (state, command, _meta, step
     tell(step, task, "task_updated", step.person);
   }
   step.reply = { ok: true, task: taskRow(state, task) };
-};
+}

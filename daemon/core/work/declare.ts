@@ -10,7 +10,7 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import type { UncertaintyRow } from "../../../protocol/schemas/declaration.ts";
 import type { Actor, FileRef } from "../frame/actors.ts";
-import type { BaseState, Handler } from "../tables/base-state.ts";
+import type { BaseState, Meta } from "../tables/base-state.ts";
 import {
   addDeclaration,
   type Declaration,
@@ -19,13 +19,14 @@ import {
   endDeclaration,
   type UncertaintyPart,
 } from "../tables/declarations.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { noteKey } from "../tables/messages.ts";
 import { actorRow, noSession, pathOf } from "../tables/naming.ts";
 import { worktreeAround } from "../tables/sessions.ts";
 import { compared, declaredEvent, makeRoom, tellNodes } from "./declared-ends.ts";
 import { declarationRow, overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 
-export const declare: Handler<"declare"> = (state, command, _meta, step) => {
+export function declare(state: BaseState, command: CommandOf<"declare">, _meta: Meta, step: Step): void {
   const { declarations } = state;
   const { actor } = command;
   const session = state.sessions.live.get(actor.session);
@@ -66,7 +67,7 @@ export const declare: Handler<"declare"> = (state, command, _meta, step) => {
   const { mismatches } = after;
   const besides = state.points.map(({ declaredFields }) => declaredFields?.(state, after));
   step.reply = Object.assign({ ok: true as const, declaration, overlaps, mismatches }, ...besides);
-};
+}
 
 /** Whether the agent declares in another project now, or has another name: then others have to be told anew. */
 export function isMoved(before: Declaration, after: Declaration): boolean {

@@ -10,16 +10,8 @@
 import type { MergeSideRow } from "../../../protocol/work.ts";
 import { type Actor, sameActor, type Written } from "../frame/actors.ts";
 import { assert } from "../frame/collections.ts";
-import type {
-  BaseState,
-  DirtyFile,
-  Handler,
-  MergeRisk,
-  MergeSide,
-  Meta,
-  Writer,
-} from "../tables/base-state.ts";
-import type { Step } from "../tables/entries.ts";
+import type { BaseState, DirtyFile, MergeRisk, MergeSide, Meta, Writer } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { actorRow, answererOf, isAlive, type Lineage, sameLineage } from "../tables/naming.ts";
 import { tellLater } from "../tables/notices.ts";
 import {
@@ -107,7 +99,12 @@ function inOrder(a: MergeSide, b: MergeSide): readonly [MergeSide, MergeSide] {
  * Records the files that a shell command changed. If another actor holds a file or has work in it, the write bypassed
  * that actor; the other files become the actor's writes.
  */
-export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, meta, step) => {
+export function writesNoted(
+  state: BaseState,
+  { actor, noted }: CommandOf<"writes_noted">,
+  meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const me = { actor, ancestors: noted.ancestors };
   const own: Written[] = [];
@@ -118,7 +115,7 @@ export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, me
   }
   markDirty(state, actor, { ...noted, files: own }, meta);
   noteRisks(state, actor, own, step);
-};
+}
 
 function bypass(state: BaseState, written: Written, actor: Actor, { actor: owner, held }: Owner, step: Step) {
   const { file, project } = written;
@@ -134,7 +131,12 @@ function bypass(state: BaseState, written: Written, actor: Actor, { actor: owner
   tellLater(state, owner, { what: "bypassed", file: path, mine: false, other: writer.name });
 }
 
-export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _meta, step) => {
+export function writesSettled(
+  state: BaseState,
+  { settled }: CommandOf<"writes_settled">,
+  _meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   for (const { key, seq } of settled) {
     const work = state.writes.files.get(key);
@@ -143,10 +145,15 @@ export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _me
     settledRecords.put(state.writes, work);
   }
   settledRecords.makeRoom(state.writes, state.limits.settledWorkMax);
-};
+}
 
 /** Makes settled files dirty again, with their old writers first and the actor that brought them back last. */
-export const workReturned: Handler<"work_returned"> = (state, { actor, noted }, meta, step) => {
+export function workReturned(
+  state: BaseState,
+  { actor, noted }: CommandOf<"work_returned">,
+  meta: Meta,
+  step: Step,
+): void {
   step.reply = { ok: true };
   const files = noted.files.filter(({ key }) => !state.writes.files.has(key));
   for (const { key } of files) {
@@ -156,7 +163,7 @@ export const workReturned: Handler<"work_returned"> = (state, { actor, noted }, 
   }
   markDirty(state, actor, { ...noted, files }, meta);
   noteRisks(state, actor, files, step);
-};
+}
 
 /** Records the actor as the latest writer of these files. */
 export function markDirty(

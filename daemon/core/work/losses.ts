@@ -6,7 +6,8 @@
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey, sameActor } from "../frame/actors.ts";
-import type { BaseState, DirtyFile, Handler, Rules, Writer } from "../tables/base-state.ts";
+import type { BaseState, DirtyFile, Meta, Rules, Writer } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
 import { type Commands, passing } from "../tables/entries.ts";
 import { actorRow, isAlive, type Lineage, sameLineage } from "../tables/naming.ts";
 import { correct, tellLater } from "../tables/notices.ts";
@@ -18,7 +19,7 @@ interface Taken {
   readonly works: DirtyFile[];
 }
 
-export const workTaken: Handler<"work_taken"> = (state, command, _meta, step) => {
+export function workTaken(state: BaseState, command: CommandOf<"work_taken">, _meta: Meta, step: Step): void {
   const { actor, ancestors, how, commit, files } = command;
   step.reply = { ok: true };
   const owners = new Map<string, Taken>();
@@ -49,7 +50,7 @@ export const workTaken: Handler<"work_taken"> = (state, command, _meta, step) =>
     const note = { what: how, files: paths, more, other: by.name, command: command.command, commit } as const;
     tellLater(state, writer.actor, note);
   }
-};
+}
 
 // Tells whose uncommitted work was wiped or overwritten, and who did it, with what brings it back.
 // Invariant: an agent hears of a file once: this notice takes the place of one that only says that the file changed.
@@ -59,7 +60,7 @@ interface Loser {
   readonly works: WipedWork[];
 }
 
-export const workWiped: Handler<"work_wiped"> = (state, command, _meta, step) => {
+export function workWiped(state: BaseState, command: CommandOf<"work_wiped">, _meta: Meta, step: Step): void {
   const { wipe, project, doer, command: name, files, others } = command;
   step.reply = { ok: true };
   const losers = new Map<string, Loser>();
@@ -99,7 +100,7 @@ export const workWiped: Handler<"work_wiped"> = (state, command, _meta, step) =>
   correct(state, doer.actor, note => withoutFiles(note, null, lost));
   const what = { what: "wiped", wipe, mine: true, other: whose, command: name } as const;
   tellLater(state, doer.actor, { ...what, files: shown, ...counts, isAll: lost.length === all });
-};
+}
 
 /** The files as a notice and an event have them. */
 function named(works: readonly WipedWork[]) {
@@ -127,7 +128,7 @@ function withoutFiles(note: FileNote, by: string | null, works: readonly WipedWo
 // Notes who made stash entries, and tells their makers who took them.
 // Invariant: a session hears only of its own entries, and never of one that it took itself.
 
-const stashesNoted: Handler<"stashes_noted"> = (state, command, meta, step) => {
+function stashesNoted(state: BaseState, command: CommandOf<"stashes_noted">, meta: Meta, step: Step): void {
   step.reply = { ok: true };
   const { actor, project, made, gone, takenBy, wallMs } = command;
   const { entries } = state.stashes;
@@ -152,7 +153,7 @@ const stashesNoted: Handler<"stashes_noted"> = (state, command, meta, step) => {
     if (entries.has(stashKey({ project, commit }))) continue;
     addStash(state.stashes, { project, commit, actor, name, wallMs, seq: meta.seq });
   }
-};
+}
 
 /**
  * Whether the entry is the actor's session's own. Two terminals that have the session open each have entries of their own.
