@@ -248,8 +248,8 @@ export function answersOf(world: ProcessContext, viewer: Viewer, commands: Comma
     if (isForeign || project === "" || key === "" || key.includes("\0")) return null;
     const words = ["context", "get", "--json", "--project", project, "--", key];
     const { ok, text } = await runWords(inProject(world, project), commands, words);
-    const reply = JSON.parse(text);
-    return ok ? { ok, value: reply.value } : { ok, error: reply.error };
+    const output = JSON.parse(text);
+    return ok ? { ok, value: output.value } : { ok, error: output.error };
   };
   const timeline = new TimelineSource(world, viewer);
   return new Map<string, (query: URLSearchParams) => Promise<unknown>>([
