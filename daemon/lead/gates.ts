@@ -1,4 +1,7 @@
-/** The actions that ask the gates: before a write, a shell line or a stop, before a task counts as completed. */
+/**
+ * The actions that ask the gates: before a write, a shell line or a stop, before a task counts as completed. A shell line asks
+ * only where the role restricts its agent.
+ */
 
 import { dirname, relative } from "node:path";
 import type { GateOutcome } from "../../hooks/lead/seam.ts";

@@ -1,6 +1,6 @@
 /**
- * Keeps what a shell line is about to wipe, or an edit to replace, before the daemon answers its hook. The hook waits for no
- * other part.
+ * Keeps what a shell line or an edit is about to replace, and notices what was wiped, by a line or outside of Kite. A hook
+ * waits for the first part alone.
  */
 
 import type { HookOutcome } from "../../hooks/seam/slices.ts";

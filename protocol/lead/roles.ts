@@ -1,4 +1,7 @@
-/** What each role may do. Every role may read, declare itself and send messages, so the table has no columns for these. */
+/**
+ * What each role may do, and the names, presets and levels of the gates. Every role may read, declare itself and send
+ * messages, so the table has no columns for these.
+ */
 
 import { type Risk, risks } from "../names.ts";
 

@@ -1,5 +1,6 @@
 /**
- * Finds what blocks a request: other actors' locks and earlier attached waiters that overlap its files.
+ * Finds what blocks a request, and the deadlock that its wait would close. Other actors' locks and earlier attached waiters that
+ * overlap its files block it.
  *
  * Invariants: the queue is first come, first served, without barging. A detached waiter blocks no request. An actor never
  * waits for a file that it already has. Two commands of one actor block each other, unless one runs inside the other. The

@@ -1,5 +1,5 @@
 /**
- * Begins sessions, updates them, and continues a suspended one under another id.
+ * Begins sessions and their agents, names the agents, and continues a suspended session under another id.
  *
  * Invariants: a session has at least one incarnation, each with its own anchor; names are unique in a project.
  */

@@ -1,5 +1,6 @@
 /**
- * The index of locks and waiters by actor; derived from both. A command of an actor has a row of its own.
+ * The commands of locks, and the index of locks and waiters by actor, which is derived from both. A command of an actor has a
+ * row of its own.
  *
  * Invariants: an actor's row exists exactly while the actor holds, waits for or lends a lock. A session counts the held keys
  * and the waited files of all its rows, and its rows of commands.
