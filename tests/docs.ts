@@ -1,11 +1,12 @@
 /**
- * The tables of pages that sources make: the requests in protocol/WIRE.md, of their schemas and the comments above these, and the
+ * The tables of pages that sources make: the requests in protocol/WIRE.md, of their schemas and the comments above these, the codes of refusals there, and the
  * settings in bin/man/settings.md, of the settings themselves. `npm run docs` writes them; tests/unit/docs.test.ts finds stale ones.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { settings } from "../daemon/config/settings.ts";
+import { codes } from "../protocol/codes.ts";
 import { requests } from "../protocol/schemas/requests.ts";
 import { baseShape, idSchema, pathSchema } from "../protocol/schemas/session.ts";
 
@@ -19,16 +20,34 @@ export interface Page {
 /** Returns the pages of the clone at `root` that have a made table. */
 export function pagesOf(root: string): Page[] {
   return [
-    pageOf(root, "protocol/WIRE.md", /^\| Request .*(?:\n\|.*)*/m, table => requestTable(root, table)),
-    pageOf(root, "bin/man/settings.md", /^\| Key .*(?:\n\|.*)*/m, settingTable),
+    pageOf(root, "protocol/WIRE.md", {
+      Request: table => requestTable(root, table),
+      Code: () => tableOf(["Code", "When"], Object.entries(codes)),
+    }),
+    pageOf(root, "bin/man/settings.md", { Key: settingTable }),
   ];
 }
 
-function pageOf(root: string, name: string, table: RegExp, make: (now: string) => string): Page {
+/** `tables`: what makes each, by the head of its first column, of the table as it is. */
+function pageOf(root: string, name: string, tables: Record<string, (now: string) => string>): Page {
   const path = join(root, name);
   const now = readFileSync(path, "utf8");
-  if (!table.test(now)) throw new Error(`${name} has no table that begins as ${table.source}`);
-  return { path, now, made: now.replace(table, make) };
+  let made = now;
+  for (const [head, make] of Object.entries(tables)) {
+    const table = new RegExp(`^\\| ${head} .*(?:\\n\\|.*)*`, "m");
+    if (!table.test(now)) throw new Error(`${name} has no table that begins with ${head}`);
+    made = made.replace(table, make);
+  }
+  return { path, now, made };
+}
+
+/** A table whose first column has names as they are on the wire. */
+function tableOf(
+  [name, text]: readonly [string, string],
+  rows: readonly (readonly [string, string])[],
+): string {
+  const lines = rows.map(([key, value]) => `| \`${key}\` | ${value} |`);
+  return [`| ${name} | ${text} |`, "| --- | --- |", ...lines].join("\n");
 }
 
 /** The last column, what a success reply has, is written by hand and stays: replies have no schema. */
