@@ -1,6 +1,6 @@
 /** The list of what the leading half brings to the daemon's hooks, requests, trail and wiring. */
 
-import type { HookServices } from "./hooks/hook-services.ts";
+import type { HookServices } from "./hooks/parts.ts";
 import type { HookPart } from "./hooks/points.ts";
 import { checkHandlers, checkTargets } from "./lead/checks.ts";
 import { mergeLines, spawnLines } from "./lead/columns.ts";

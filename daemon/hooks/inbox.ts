@@ -9,8 +9,8 @@ import type { State } from "../core/state.ts";
 import { inboxKey, noteKey, type PendingNotes, type Whose } from "../core/tables/messages.ts";
 import { idsIn, type Logs, type LogView, mailLogs, noteIds } from "../engine/log-view.ts";
 import { isRefusal } from "../server/call.ts";
-import { type ActionOf, actorOfAction, type Run } from "./action.ts";
-import type { HookServices } from "./hook-services.ts";
+import { type ActionOf, actorOfAction, type Run } from "./event.ts";
+import type { HookServices } from "./parts.ts";
 import type { Delivery } from "./points.ts";
 
 /** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */

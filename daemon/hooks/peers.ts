@@ -20,10 +20,10 @@ import { pathOf } from "../core/tables/naming.ts";
 import { latestFinished, listOf } from "../core/tables/tasks.ts";
 import { elsewhereRows } from "../sharing/elsewhere.ts";
 import { nameOf, sessionRow, workedOn } from "../views/sessions.ts";
-import type { ActionOf, Run } from "./action.ts";
 import { keptBy } from "./edits/edit-lock.ts";
-import type { HookServices } from "./hook-services.ts";
+import type { ActionOf, Run } from "./event.ts";
 import { unreadOf } from "./inbox.ts";
+import type { HookServices } from "./parts.ts";
 import { marksOf, Nearness, type PeerMarks, withSlash } from "./session-work.ts";
 
 const nobody = {

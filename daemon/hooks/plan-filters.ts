@@ -15,7 +15,7 @@ import type { Inward, MountView } from "../facts/mounts.ts";
 import { actorOf } from "../sessions/proposals.ts";
 import { decidedBy } from "../trail/decisions.ts";
 import type { ObservedRecorder } from "../trail/trail.ts";
-import type { HookServices } from "./hook-services.ts";
+import type { HookServices } from "./parts.ts";
 
 type Words = ReturnType<HookPlan["answer"]>;
 

@@ -11,6 +11,9 @@ import { leadActions, leadHooks, leadParts } from "../leading.ts";
 import type { Services } from "../options.ts";
 import { rescueActions, rescuePart } from "../rescue/wiped.ts";
 import type { Call } from "../server/call.ts";
+import { checkOwnFiles, lock } from "./edits/edit.ts";
+import { type Grants, settleGrants } from "./edits/edit-lock.ts";
+import { flightEnd, shellEnd } from "./edits/write-actions.ts";
 import {
   type ActionHandler,
   type ActionOf,
@@ -19,14 +22,11 @@ import {
   propose,
   type Run,
   Scope,
-} from "./action.ts";
-import { checkOwnFiles, lock } from "./edits/edit.ts";
-import { type Grants, settleGrants } from "./edits/edit-lock.ts";
-import { flightEnd, shellEnd } from "./edits/write-actions.ts";
+} from "./event.ts";
 import { guard, releaseIndex, releaseIndexes } from "./guard/guard.ts";
 import { endLineFlight, plainFiles, releaseLineFiles } from "./guard/plain-files.ts";
-import { type HookServices, type HookServicesOptions, hookServices } from "./hook-services.ts";
 import { agentGone, inbox, notes } from "./inbox.ts";
+import { type HookServices, type HookServicesOptions, hookServices } from "./parts.ts";
 import { glance, listPeersInTurn } from "./peers.ts";
 import { type Delivery, type HookPart, hookPoints } from "./points.ts";
 import { branchPart } from "./session-work.ts";

@@ -13,9 +13,9 @@ import { sessionsAt } from "../core/tables/sessions.ts";
 import { processWords } from "../facts/programs.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/proposals.ts";
-import { type ActionOf, actorOfAction, type EventRun, isLive, propose, type Run, refused } from "./action.ts";
-import type { HookServices } from "./hook-services.ts";
+import { type ActionOf, actorOfAction, type EventRun, isLive, propose, type Run, refused } from "./event.ts";
 import { agentGone, hasUrgentNotice, newsOf } from "./inbox.ts";
+import type { HookServices } from "./parts.ts";
 import type { Introduction } from "./points.ts";
 import { type Led, leadsNobody } from "./wake.ts";
 

@@ -16,7 +16,7 @@ import { actorRow } from "../core/tables/naming.ts";
 import { numberOf } from "../core/tables/tasks.ts";
 import type { Log } from "../engine/engine.ts";
 import { type Listener, logOfSession } from "../engine/log-view.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import type { HookPart } from "../hooks/points.ts";
 import type { Services } from "../options.ts";
 import { forward, type HandlersOf } from "../requests/handler.ts";

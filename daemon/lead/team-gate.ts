@@ -22,7 +22,7 @@ import {
   type Worker,
 } from "../core/lead/teams.ts";
 import type { Session } from "../core/tables/sessions.ts";
-import { type ActionHandler, type ActionOf, actorOfAction, ancestorsOf } from "../hooks/action.ts";
+import { type ActionHandler, type ActionOf, actorOfAction, ancestorsOf } from "../hooks/event.ts";
 import type { HookPart } from "../hooks/points.ts";
 import { stops } from "../hooks/verdict.ts";
 import { decidedBy } from "../trail/decisions.ts";

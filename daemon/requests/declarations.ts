@@ -10,7 +10,7 @@ import { pathOf } from "../core/tables/naming.ts";
 import type { Session } from "../core/tables/sessions.ts";
 import type { Logs } from "../engine/log-view.ts";
 import { refs } from "../facts/facts.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import { declareParts } from "../leading.ts";
 import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";

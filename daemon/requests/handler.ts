@@ -11,7 +11,7 @@ import { inboxOf } from "../core/messages/inbox.ts";
 import type { Command, Reply } from "../core/tables/entries.ts";
 import type { Session } from "../core/tables/sessions.ts";
 import { type Logs, mailLogs } from "../engine/log-view.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import type { Services } from "../options.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";

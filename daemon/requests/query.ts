@@ -14,7 +14,7 @@ import { countTasks } from "../core/tables/tasks.ts";
 import type { Logs } from "../engine/log-view.ts";
 import { refs } from "../facts/facts.ts";
 import type { MountView } from "../facts/mounts.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import { leadTargets, statsColumns } from "../leading.ts";
 import type { Services } from "../options.ts";
 import { damageNow, lostNow, rescueTargets } from "../rescue/listing.ts";

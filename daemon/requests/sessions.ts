@@ -7,7 +7,7 @@ import type { State } from "../core/state.ts";
 import type { Session } from "../core/tables/base-state.ts";
 import type { Reply } from "../core/tables/entries.ts";
 import { latestAt, sessionsAt } from "../core/tables/sessions.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import { retryOf } from "../server/call.ts";
 import {
   actorOf,

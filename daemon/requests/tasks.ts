@@ -8,7 +8,7 @@ import type { Reply } from "../core/tables/entries.ts";
 import type { NewTask, TaskImport, TaskState } from "../core/tables/tasks.ts";
 import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import { taskGates } from "../leading.ts";
 import type { Call } from "../server/call.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";

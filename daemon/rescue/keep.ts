@@ -13,7 +13,7 @@ import type { Facts } from "../facts/facts.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { KeptFileFacts } from "../facts/git/kept-files.ts";
 import { type WholeFile, wholeFile } from "../facts/whole-file.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import type { Archive } from "./archive.ts";
 import { hashOf } from "./contents.ts";
 import { type Author, differenceOf, lineCounts, type Version } from "./versions.ts";

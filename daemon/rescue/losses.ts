@@ -11,7 +11,7 @@ import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { KeptFileFacts } from "../facts/git/kept-files.ts";
 import { type GitPlace, oidOf } from "../facts/git/process.ts";
 import { wholeFile } from "../facts/whole-file.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import type { Archive } from "./archive.ts";
 import { type Author, differenceOf, lineCounts, type Version, type WipedFile } from "./versions.ts";
 

@@ -8,7 +8,7 @@ import { pathOfWork } from "../core/work/dirty-files.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import { KeptFileFacts } from "../facts/git/kept-files.ts";
 import type { GitChild } from "../facts/git/process.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import { Archive } from "./archive.ts";
 import { FileKeeper, KeepQueue, UnkeptFiles } from "./keep.ts";
 import { Losses, runsLine, WipingLines } from "./losses.ts";

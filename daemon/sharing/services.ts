@@ -1,5 +1,5 @@
 /** The services of the store that machines share. */
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/parts.ts";
 import type { NodeState } from "../store/node-id.ts";
 import type { StoreRefusal } from "../store/refusal.ts";
 import type { ProjectReader } from "../store/shared-project.ts";

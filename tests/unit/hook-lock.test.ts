@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import type { Actor, FileRef } from "../../daemon/core/frame/actors.ts";
 import { HookLocks, keptAgainst } from "../../daemon/hooks/edits/edit-lock.ts";
-import type { HookServices } from "../../daemon/hooks/hook-services.ts";
+import type { HookServices } from "../../daemon/hooks/parts.ts";
 import type { Call } from "../../daemon/server/call.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { Baselines, Writers } from "../../daemon/worktree/writers.ts";

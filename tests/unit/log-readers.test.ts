@@ -3,7 +3,7 @@
  * (`readers-world.ts`). A new reader gets a row.
  */
 import { beforeEach, describe, expect, it } from "vitest";
-import { taskOf } from "../../daemon/hooks/action.ts";
+import { taskOf } from "../../daemon/hooks/event.ts";
 import { completionFindings } from "../../daemon/lead/gates.ts";
 import { noteOf } from "../../daemon/lead/health-watch.ts";
 import { rolePart } from "../../daemon/lead/roles.ts";

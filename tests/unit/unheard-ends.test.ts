@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
-import type { HookServices } from "../../daemon/hooks/hook-services.ts";
+import type { HookServices } from "../../daemon/hooks/parts.ts";
 import { hookPoints } from "../../daemon/hooks/points.ts";
 import { takeUnheardEnds } from "../../daemon/hooks/run.ts";
 import { ClientTasks } from "../../daemon/sessions/client-tasks.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Listeners } from "../../daemon/engine/log-view.ts";
 import { UnhookedWatch, type WatchDirectory } from "../../daemon/hooks/edits/unhooked-watch.ts";
-import type { HookServices } from "../../daemon/hooks/hook-services.ts";
+import type { HookServices } from "../../daemon/hooks/parts.ts";
 import { limits } from "../../protocol/limits.ts";
 
 type Told = Parameters<Listeners["tell"]>;

@@ -14,16 +14,8 @@ import { actorRow, pathOf } from "../../core/tables/naming.ts";
 import { isRefusal } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/proposals.ts";
 import { decidedBy, noteIgnored, noteLock } from "../../trail/decisions.ts";
-import {
-  type ActionOf,
-  actorOfAction,
-  ancestorsOf,
-  contested,
-  type Run,
-  refused,
-  toolOf,
-} from "../action.ts";
-import type { HookServices } from "../hook-services.ts";
+import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, refused, toolOf } from "../event.ts";
+import type { HookServices } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { grantVerdict, refusalVerdict, stops } from "../verdict.ts";
 import { keptAgainst, type LockAction, type Waited } from "./edit-lock.ts";

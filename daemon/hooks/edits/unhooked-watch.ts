@@ -19,7 +19,7 @@ import { pathOfWork } from "../../core/work/dirty-files.ts";
 import type { Listener, Listeners } from "../../engine/log-view.ts";
 import { actorOf } from "../../sessions/proposals.ts";
 import { decidedBy } from "../../trail/decisions.ts";
-import type { HookServices } from "../hook-services.ts";
+import type { HookServices } from "../parts.ts";
 import { watchedKeys, writtenAt } from "./write-actions.ts";
 
 /** Watches one directory. Throws an error of the system if that is not possible; calls `failed` if it is no more. */

@@ -26,12 +26,12 @@ import {
   type Run,
   rulesFor,
   toolOf,
-} from "../action.ts";
+} from "../event.ts";
 import { releaseIndexes } from "../guard/guard.ts";
 import { lineFlight, noteStashes } from "../guard/memory.ts";
 import { endLineEdits } from "../guard/plain-files.ts";
 import { noteReturned, tellTaken } from "../guard/taken-work.ts";
-import type { HookServices } from "../hook-services.ts";
+import type { HookServices } from "../parts.ts";
 
 // Which files a shell command may have written, as far as it matters: those that the project's sessions lock or changed.
 

@@ -26,8 +26,8 @@ import {
   ownIn,
   type Seen,
 } from "../../worktree/uncommitted.ts";
-import { taskOf } from "../action.ts";
-import type { HookServices } from "../hook-services.ts";
+import { taskOf } from "../event.ts";
+import type { HookServices } from "../parts.ts";
 import type { Reached, Versions } from "./memory.ts";
 
 /** A command with the repository it works on. */

@@ -26,8 +26,8 @@ import type { Services } from "../../options.ts";
 import { nameOf } from "../../views/sessions.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
 import { foreignKnown } from "../../worktree/uncommitted.ts";
-import { type ActionOf, taskOf } from "../action.ts";
-import type { HookServices } from "../hook-services.ts";
+import { type ActionOf, taskOf } from "../event.ts";
+import type { HookServices } from "../parts.ts";
 import type { Candidate, Placed } from "./findings.ts";
 
 // The directory in which a guarded command runs, as a path of this machine.

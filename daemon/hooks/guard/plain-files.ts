@@ -24,6 +24,8 @@ import { signOfLife } from "../../sessions/proposals.ts";
 import { decidedBy, type LockAsked, noteLock } from "../../trail/decisions.ts";
 import { nameOf } from "../../views/sessions.ts";
 import { type Foreign, foreignKnown, lookAt, worksIn } from "../../worktree/uncommitted.ts";
+import { keepReplaced, writeBegins } from "../edits/edit.ts";
+import { keptAgainst } from "../edits/edit-lock.ts";
 import {
   type ActionOf,
   actorOfAction,
@@ -33,10 +35,8 @@ import {
   rulesFor,
   taskOf,
   toolOf,
-} from "../action.ts";
-import { keepReplaced, writeBegins } from "../edits/edit.ts";
-import { keptAgainst } from "../edits/edit-lock.ts";
-import type { HookServices } from "../hook-services.ts";
+} from "../event.ts";
+import type { HookServices } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { plainVerdict, refusalVerdict, stops } from "../verdict.ts";
 import { isUnchanged, ownerOf, workIn } from "./findings.ts";

@@ -20,7 +20,7 @@ import { nameOf } from "../../views/sessions.ts";
 import { entriesTaken, stateAfter } from "../../worktree/line-effects.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
 import { bounded, worksIn } from "../../worktree/uncommitted.ts";
-import type { ActionOf } from "../action.ts";
+import type { ActionOf } from "../event.ts";
 import type { Candidate, Placed } from "./findings.ts";
 import type { StashBefore } from "./memory.ts";
 

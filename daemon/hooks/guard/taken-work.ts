@@ -13,7 +13,7 @@ import { nameOf } from "../../views/sessions.ts";
 import { bringing } from "../../worktree/line-effects.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
 import { bounded, worksIn } from "../../worktree/uncommitted.ts";
-import type { HookServices } from "../hook-services.ts";
+import type { HookServices } from "../parts.ts";
 import type { Placed } from "./findings.ts";
 import type { Before, Reached, Repository, RunningLine, Settled } from "./memory.ts";
 

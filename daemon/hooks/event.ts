@@ -18,7 +18,7 @@ import { type Call, isRefusal } from "../server/call.ts";
 import { actorOf } from "../sessions/proposals.ts";
 import { nameOf, workedOn } from "../views/sessions.ts";
 import { type Grants, keeperOf, keptAgainst } from "./edits/edit-lock.ts";
-import type { HookServices } from "./hook-services.ts";
+import type { HookServices } from "./parts.ts";
 import type { Delivery } from "./points.ts";
 import { refusalVerdict } from "./verdict.ts";
 
