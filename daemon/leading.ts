@@ -1,6 +1,6 @@
 /** The list of what the leading half brings to the daemon's hooks, requests, trail and wiring. */
 
-import type { HookServices } from "./hooks/parts.ts";
+import type { Kept } from "./hooks/parts.ts";
 import type { HookPart } from "./hooks/points.ts";
 import { checkHandlers, checkTargets } from "./lead/checks.ts";
 import { mergeLines, spawnLines } from "./lead/columns.ts";
@@ -9,7 +9,7 @@ import { askedParts, gateActions, gatePart, gateTargets, qualityGate, roleGate }
 import { healthPart, releaseHandlers } from "./lead/health.ts";
 import { mergeHandlers, mergePart, mergeStats, mergeTargets, unbindsLateRunners } from "./lead/merges.ts";
 import { roleHandlers, rolePart, takesSentRoles } from "./lead/roles.ts";
-import { type LeadServices, leadServices, trustedReader } from "./lead/services.ts";
+import { type LeadParts, type LeadServices, leadParts, trustedReader } from "./lead/services.ts";
 import { trustedIn } from "./lead/settings.ts";
 import {
   claimsSharedTasks,
@@ -22,22 +22,21 @@ import {
 } from "./lead/spawns.ts";
 import { teamActions, teamPart } from "./lead/team-gate.ts";
 import { teamTargets } from "./lead/team-rows.ts";
+import type { Services } from "./options.ts";
 
 /** What does each of its actions. */
 export const leadActions = { ...gateActions, ...teamActions };
 
-/** Who joins in at the points of hooks, in this order. */
-export const leadParts: readonly HookPart<HookServices>[] = [
-  gatePart,
-  rolePart,
-  teamPart,
-  spawnPart,
-  mergePart,
-  healthPart,
-];
+/** Returns who joins in at the points of hooks, in this order. */
+export function leadPoints(services: Services, parts: Kept<LeadParts>): readonly HookPart[] {
+  const all = [gatePart, rolePart, teamPart, spawnPart, mergePart, healthPart];
+  return all.map(make => make(services, parts));
+}
 
-/** What its parts of hooks need. */
-export const leadHooks = { services: leadServices, trustedReader, trustedIn };
+/** What it keeps between events. */
+export const leadHooks = { parts: leadParts, trustedReader, trustedIn };
+
+export type LeadingParts = LeadParts;
 
 /** The services of its handlers. */
 export type LeadingServices = LeadServices & SpawnServices;

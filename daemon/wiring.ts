@@ -16,7 +16,7 @@ import { SpawnRoom } from "./facts/prober.ts";
 import { AnchorWatch } from "./facts/processes.ts";
 import { HookFailures } from "./hooks/edits/own-files.ts";
 import { UnhookedWatch } from "./hooks/edits/unhooked-watch.ts";
-import { allHookServices, takeUnheardEnds } from "./hooks/run.ts";
+import { keptByHooks, pointsOf, takeUnheardEnds } from "./hooks/run.ts";
 import { looksAfterWrites } from "./hooks/session-work.ts";
 import { forgetEndedLists, turnOver } from "./hooks/sessions.ts";
 import { wakingSteps } from "./hooks/wake.ts";
@@ -29,7 +29,7 @@ import type { DaemonOptions } from "./options.ts";
 import { Acknowledged } from "./requests/handler.ts";
 import type { HandlerServices } from "./requests/handlers.ts";
 import { openRescue } from "./rescue/services.ts";
-import { compareWithKept, endedFlights } from "./rescue/wiped.ts";
+import { compareWithKept, endedFlights, rescuePart } from "./rescue/wiped.ts";
 import { Turns } from "./server/call.ts";
 import { loadEvents } from "./server/event-ring.ts";
 import { EventHub, inboxCommands, inboxEvent } from "./server/events.ts";
@@ -275,18 +275,14 @@ export function buildServices(
   const onProblem = (problem: string) => log.warn(problem);
   const token = openPersonToken(paths.personToken, onTrouble);
   const base = { node, engine, clock, facts, presence, recorder };
-  const hooks = allHookServices(base, {
-    adapters,
-    paths,
-    config,
-    outside,
-    events,
-    onTrouble,
-    onProblem,
-  });
+  const parts = keptByHooks(base, { adapters, paths, config, outside, events, onTrouble, onProblem });
+  const rescue = openRescue(base, parts, { paths, config, outside, git: gitChild, onTrouble });
+  const hooks = { ...base, ...parts };
+  const saved = rescue === null ? [] : [rescuePart(hooks, rescue)];
   const services: HandlerServices = {
     ...hooks,
-    rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),
+    points: pointsOf(base, parts, saved),
+    rescue,
     ...requestServices(config, base),
     shared: shared?.store ?? null,
     projectNames: { outside, git: facts },
@@ -303,7 +299,6 @@ export function buildServices(
     flushTrail: () => trail.flush(),
     stop,
   };
-  const { rescue } = services;
   if (rescue !== null) void compareWithKept(services, rescue, null, true);
   const unhooked = new UnhookedWatch(services, { listeners, warn: onProblem, onTrouble });
   return { services, git, unhooked, kept };
@@ -317,18 +312,18 @@ export function hearSteps(
   { services, git, unhooked }: Built,
   life: Life,
 ): void {
-  const { hookLocks, hookWakes } = services;
+  const { locks, wakes: sessionWakes } = services.edits;
   const isClosed = (bound: Bound) =>
     bound.node === node && bound.epoch === engine.epoch && !server.isOpen(bound.connection);
   const wakes: Listener = {
     ...wakingSteps,
-    stepped: ({ command }, { events }) => hookWakes.stepped(command.type, events),
+    stepped: ({ command }, { events }) => sessionWakes.stepped(command.type, events),
   };
   shared?.listeners.add(wakes);
   const followers = shared === null ? [] : leadFollowers.map(of => of(services));
   for (const follower of followers) shared?.listeners.add(follower.shared);
   const { events: hub } = services;
-  if (shared !== null) listeners.add(looksAfterWrites(services));
+  if (shared !== null) listeners.add(looksAfterWrites(services.peers.branches));
   listeners.add(
     {
       commands: ["session_begin"],
@@ -351,7 +346,7 @@ export function hearSteps(
     {
       commands: ["lock_request"],
       events: ["lock_granted"],
-      stepped: ({ command }, step) => hookLocks.locked(engine.state, command, step),
+      stepped: ({ command }, step) => locks.locked(engine.state, command, step),
     },
     wakes,
     {
@@ -383,7 +378,7 @@ export function beginLife(
   { onTrouble }: Troubles,
   stop: (why: string) => void,
 ): Life {
-  const { hookWakes, points, adapters } = services;
+  const { points, edits, config: files, entry } = services;
   try {
     keepUnseen(paths);
   } catch (error) {
@@ -399,9 +394,9 @@ export function beginLife(
     stillOurs: () => instance.stillOurs(),
     verifyJournal: () => journal.verify(),
     onAlive: () => {
-      services.seenFiles.changed();
+      files.seenFiles.changed();
       // Hook clients do not come here while Kite is off everywhere.
-      services.offSwitches.read();
+      files.offSwitches.read();
       failures.clear();
       kept.saveSoon();
       server.checkDescriptors();
@@ -411,13 +406,13 @@ export function beginLife(
       return false;
     },
     forget: session => {
-      hookWakes.forget(session);
-      for (const part of points.sessionGone) part.sessionGone(services, session);
+      edits.wakes.forget(session);
+      for (const part of points) part.sessionGone?.(session);
     },
     stopped: (session, isStopped) => {
-      for (const part of points.processStopped) part.processStopped(services, session, isStopped);
+      for (const part of points) part.processStopped?.(session, isStopped);
     },
-    idleEndMs: client => adapters.get(client)?.limits.idleEndMs ?? null,
+    idleEndMs: client => entry.adapters.get(client)?.limits.idleEndMs ?? null,
     stop,
   });
   server.net.on("connection", () => life.connected());
@@ -442,7 +437,7 @@ export async function takeEnds(
   };
   await take();
   new UnseenWatch(services, {
-    turnOver: session => turnOver(services, session),
+    turnOver: session => turnOver(services.points, session),
     onTrouble: error => onTrouble("agents of before the start cannot be watched", error),
   }).begin();
   return take;

@@ -8,7 +8,6 @@ export const filesMax = 606;
 
 /** Names of functions that are longer, with the lines that they may have. No entry is added, and no number rises. */
 export const longFunctions: ReadonlyMap<string, number> = new Map([
-  ["answer", 83],
   ["forward", 79],
   ["attempt", 72],
 ]);

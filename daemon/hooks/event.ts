@@ -1,10 +1,11 @@
-/** What the actions of a hook event share. */
+/** One event of a client, read once into one value that each of its actions and steps gets; and what these share. */
 
 import type { LockNote } from "../../hooks/seam/outcomes.ts";
 import type { HookPlan, LikelySubagent } from "../../hooks/seam/plan.ts";
 import type { HookAction, HookOutcome, PlainAction } from "../../hooks/seam/slices.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { quote } from "../../protocol/text.ts";
 import type { Rules } from "../config/project-rules.ts";
 import type { Actor, FileRef } from "../core/frame/actors.ts";
@@ -14,15 +15,16 @@ import type { Command } from "../core/tables/entries.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import { pathOfWork } from "../core/work/dirty-files.ts";
 import { refs, refsNow } from "../facts/facts.ts";
+import type { MountView } from "../facts/mounts.ts";
+import type { Services } from "../options.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import { actorOf } from "../sessions/proposals.ts";
+import type { Recorder } from "../trail/trail.ts";
 import { nameOf, workedOn } from "../views/sessions.ts";
 import { type Grants, keeperOf, keptAgainst } from "./edits/edit-lock.ts";
-import type { HookServices } from "./parts.ts";
-import type { Delivery } from "./points.ts";
+import type { HookParts, Needs } from "./parts.ts";
+import { Delivery } from "./points.ts";
 import { refusalVerdict } from "./verdict.ts";
-
-// What the actions of one hook event share: each is found out when it is first asked for, and once.
 
 /** A file as an action names it. */
 interface NamedFile {
@@ -34,23 +36,88 @@ interface NamedFile {
 /** A file, and the rules that its project sets for it; or why it is not known. */
 type RuledFile = { readonly file: FileRef; readonly rules: Rules } | Refusal;
 
-export class Scope {
-  readonly #services: HookServices;
+/** Who acts, as an action names it. */
+interface Acting {
+  readonly session: string;
+  readonly agent?: string | null;
+  readonly pid?: number;
+}
+
+interface EventOptions {
+  readonly view?: MountView | null;
+  readonly observes?: boolean;
+  readonly delivery?: Delivery;
+}
+
+/**
+ * One event of a client: the services of its actions, with a recorder of its own.
+ *
+ * Invariants: what it has found in the state holds until the log's next step. Nothing that outlives the event holds it.
+ */
+export class HookEvent implements Services {
+  readonly node: string;
+  readonly engine: Services["engine"];
+  readonly clock: Services["clock"];
+  readonly facts: Services["facts"];
+  readonly presence: Services["presence"];
+  /** Says in the trail that Kite only observes the event, or that its actor is a guess. */
+  recorder: Recorder;
+  readonly observes: boolean;
+  /** Who probably acts, in words; null: the client tells it. */
+  likelyActor: string | null = null;
+  readonly call: Call;
+  /** What the adapter made of it. Steps before the actions leave out some of these. */
+  plan: HookPlan;
+  /** The container that it comes from; null: this machine. */
+  readonly view: MountView | null;
+  readonly delivery: Delivery;
+  readonly grants: Grants = [];
+  readonly #parts: Needs<"config">;
   #named: NamedFile | null = null;
   #ruled: Promise<RuledFile> | null = null;
+  #known: { readonly actor: Actor; readonly pid: number | null; readonly seq: number } | null = null;
   #answerByMs: number | null = null;
 
-  constructor(services: HookServices) {
-    this.#services = services;
+  constructor(
+    services: Services,
+    parts: Needs<"config">,
+    call: Call,
+    plan: HookPlan,
+    { view = null, observes = false, delivery = new Delivery(!observes) }: EventOptions = {},
+  ) {
+    this.node = services.node;
+    this.engine = services.engine;
+    this.clock = services.clock;
+    this.facts = services.facts;
+    this.presence = services.presence;
+    this.recorder = observes ? services.recorder.observing() : services.recorder;
+    this.observes = observes;
+    this.call = call;
+    this.plan = plan;
+    this.view = view;
+    this.delivery = delivery;
+    this.#parts = parts;
   }
 
   /** When a guarded line's hook has to answer, by the clock: its client waits for all of the guard's actions together. */
   get answerByMs(): number {
-    this.#answerByMs ??= this.#services.clock.now() + limits.guardAnswerMs;
+    this.#answerByMs ??= this.clock.now() + limits.guardAnswerMs;
     return this.#answerByMs;
   }
 
-  /** Returns the event's file with its rules. */
+  /** Returns the actor that an action names: nearly always the one of the action before. */
+  actor(acting: Acting): Actor {
+    const { session, agent = null, pid = null } = acting;
+    const { seq } = this.engine.state;
+    const known = this.#known;
+    const isKnown = known?.seq === seq && known.pid === pid && known.actor.session === session;
+    if (isKnown && known.actor.agent === agent) return known.actor;
+    const actor = actorOf(this, session, agent, pid);
+    this.#known = { actor, pid, seq };
+    return actor;
+  }
+
+  /** Returns the event's file with its rules: found out when it is first asked for, and once. */
   ruledFile(named: NamedFile): Promise<RuledFile> {
     const known = this.#named;
     const isKnown = known?.file === named.file && known.cwd === named.cwd && known.session === named.session;
@@ -62,49 +129,86 @@ export class Scope {
   }
 
   async #find({ session, cwd, file }: NamedFile): Promise<RuledFile> {
-    const files = refsNow(this.#services, cwd, [file]) ?? (await refs(this.#services, cwd, [file]));
+    const files = refsNow(this, cwd, [file]) ?? (await refs(this, cwd, [file]));
     if (isRefusal(files)) return files;
     const [found] = files;
     if (found === undefined) throw new Error("one name gave no file");
-    return { file: found, rules: await rulesFor(this.#services, session, found) };
+    return { file: found, rules: await rulesFor(this, this.#parts, session, found) };
   }
 }
 
 /** The rules that the file's project sets for it. */
-export function rulesFor({ rules, engine }: HookServices, session: string, file: FileRef): Promise<Rules> {
-  return rules.for(pathOf(file), engine.state.sessions.live.get(session));
+export function rulesFor(
+  { engine }: Pick<Services, "engine">,
+  { config }: Needs<"config">,
+  session: string,
+  file: FileRef,
+): Promise<Rules> {
+  return config.rules.for(pathOf(file), engine.state.sessions.live.get(session));
 }
 
 export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
 
-export interface Run {
-  readonly services: HookServices;
-  readonly call: Call;
-  readonly plan: HookPlan;
-  readonly delivery: Delivery;
-  readonly scope: Scope;
-  readonly grants: Grants;
+/** What an action does with the parts that it names; null: nothing that its answer has to know. */
+export type ActionHandler<
+  D extends HookAction["do"],
+  P extends keyof HookParts = keyof HookParts,
+> = SliceHandler<D, Needs<P>>;
+
+/** The same of a slice, with parts of its own. */
+export type SliceHandler<D extends HookAction["do"], P> = Handles<D, P>["handle"];
+
+interface Handles<D extends HookAction["do"], P> {
+  // A method, so that a slice's action may ask for more parts than the base has.
+  handle(event: HookEvent, action: ActionOf<D>, parts: P): Promise<HookOutcome | null> | HookOutcome | null;
 }
 
-/** What an action does; null: nothing that its answer has to know. */
-export type ActionHandler<D extends HookAction["do"]> = Handles<D>["handle"];
-
-interface Handles<D extends HookAction["do"]> {
-  // A method, so that a slice's action may ask for more services than the base has.
-  handle(run: Run, action: ActionOf<D>): Promise<HookOutcome | null> | HookOutcome | null;
+/** The answer to an event, as its steps make it. */
+export interface Answer {
+  readonly request: RequestOf<"hook">;
+  /** Why the mounts of its container are not known; null: they are, or it names none. */
+  readonly unclear: Refusal | null;
+  /** By the clock of the process, for how long it took. */
+  readonly beganMs: number;
+  readonly marks: Set<Mark>;
+  outcomes: readonly HookOutcome[];
+  words: Words;
 }
 
-/** What an action needs that no client waits for. */
-export type EventRun = Pick<Run, "services" | "plan">;
+export type Words = ReturnType<HookPlan["answer"]>;
 
-export function isLive({ services }: EventRun, session: string): boolean {
-  return services.engine.state.sessions.live.has(session);
+/**
+ * What is true of an event. `untold`: the client says that a subagent acts, and not which. `guessed`: its session's client did.
+ * `home`: it tells where the client keeps its files. `client`: it tells of the client that its session runs in. `off`: `kite off` is in force somewhere. `observed`: Kite only observes.
+ * `counted`: no other hook of the event counts it. `warned`: the adapter itself refuses the step. `refused`: an action was
+ * refused. `denied`: its tool was.
+ */
+export type Mark =
+  | "untold"
+  | "guessed"
+  | "home"
+  | "client"
+  | "off"
+  | "observed"
+  | "counted"
+  | "warned"
+  | "refused"
+  | "denied";
+
+/** One step of the answer. "answered": no later one is for this event. */
+export type Step = (event: HookEvent, answer: Answer, parts: HookParts) => Stepped | Promise<Stepped>;
+
+export type Stepped = "answered" | undefined;
+
+/** An event that no client waits for. */
+export type EndEvent = Services & Pick<HookEvent, "plan">;
+
+export function isLive({ engine }: Pick<Services, "engine">, session: string): boolean {
+  return engine.state.sessions.live.has(session);
 }
 
-export function actorOfAction(
-  { services }: EventRun,
-  { session, agent, pid }: { readonly session: string; readonly agent?: string; readonly pid?: number },
-): Actor {
+/** The actor of an action whose event no client waits for; others ask their event. */
+export function actorOfAction(services: Pick<Services, "engine">, { session, agent, pid }: Acting): Actor {
   return actorOf(services, session, agent ?? null, pid ?? null);
 }
 
@@ -119,11 +223,11 @@ export function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
 
 /** Submits a command and reports only whether the core refused it. */
 export async function propose(
-  { services }: EventRun,
+  { engine }: Pick<Services, "engine">,
   did: PlainAction,
   command: Command,
 ): Promise<HookOutcome> {
-  const reply = await services.engine.submitAndWait(command);
+  const reply = await engine.submitAndWait(command);
   return isRefusal(reply) ? refused(did, reply) : { did, ok: true };
 }
 
@@ -137,7 +241,7 @@ interface Working {
 
 /** The agent's ancestors. Only the client knows a nested agent's parent: a file of its own names it. */
 export async function ancestorsOf(
-  services: HookServices,
+  services: Pick<Services, "presence" | "facts">,
   { session, agent, ancestors, parentFile }: Working,
 ): Promise<readonly (string | null)[]> {
   const row = agent === undefined ? undefined : services.presence.of(session).agents.get(agent);
@@ -153,7 +257,7 @@ export async function ancestorsOf(
 /** A refused outcome with a note on the holder of the refused files: of several, on who keeps one. */
 export function contested(
   did: "lock" | "guard" | "plain_files",
-  services: HookServices,
+  services: Services,
   requester: Requester,
   files: readonly FileRef[],
   refusal: Refusal,
@@ -190,19 +294,19 @@ export function contested(
   return { ...refused, holder, ...place };
 }
 
-function clientOf({ engine }: HookServices, { session }: Actor): Pick<LockNote, "client"> {
+function clientOf({ engine }: Services, { session }: Actor): Pick<LockNote, "client"> {
   const client = engine.state.sessions.live.get(session)?.client;
   return client === undefined ? {} : { client };
 }
 
 /** The task that an actor works on. */
-export function taskOf({ engine }: HookServices, { session, agent }: Actor): string | null {
+export function taskOf({ engine }: Services, { session, agent }: Actor): string | null {
   const [own] = [...workedOn(engine, session, agent), ...workedOn(engine, session)];
   return own === undefined ? null : `works on "${own.description}"`;
 }
 
 /** The actor's task, else the files of its session's latest edits, of those that are not committed. */
-function doingOf(services: HookServices, actor: Actor): Pick<LockNote, "doing" | "edited"> {
+function doingOf(services: Services, actor: Actor): Pick<LockNote, "doing" | "edited"> {
   const doing = taskOf(services, actor);
   const { files, byWriter } = services.engine.state.writes;
   const keys = doing === null ? [...(byWriter.get(actor.session) ?? [])].slice(-limits.doingFilesMax) : [];
@@ -215,21 +319,26 @@ function doingOf(services: HookServices, actor: Actor): Pick<LockNote, "doing" |
 // goes into words and the trail; gates then warn where they would hold back.
 
 /** Notes that the session's client tells no agents apart. */
-export function noteUntold({ untoldAgents }: Pick<HookServices, "untoldAgents">, session: string): void {
+export function noteUntold(
+  { plan }: HookEvent,
+  _: Answer,
+  { entry: { untoldAgents } }: Needs<"entry">,
+): undefined {
+  if (plan.session === null) return;
   const [oldest] = untoldAgents;
   if (untoldAgents.size >= limits.gatedActorsMax && oldest !== undefined) untoldAgents.delete(oldest);
-  untoldAgents.add(session);
+  untoldAgents.add(plan.session);
 }
 
-/** Returns the services with which one event runs: with the guess if its transcript has one. */
-export async function withLikelyActor(services: HookServices, plan: HookPlan): Promise<HookServices> {
-  const { session, agent, transcript } = plan;
+/** Says with the event who probably acts, if its transcript has a guess. */
+export async function guessActor(event: HookEvent): Promise<undefined> {
+  const { session, agent, transcript } = event.plan;
   // Where Kite only observes, the recorder is another, and no gate holds anybody back.
-  if (session === null || agent !== null || transcript === null || services.observes) return services;
-  const likely = await services.facts.likelySubagent({ session, transcript });
-  if (likely === null) return services;
-  const words = likelyWords(likely);
-  return { ...services, likelyActor: words, recorder: services.recorder.guessing(words) };
+  if (session === null || agent !== null || transcript === null || event.observes) return;
+  const likely = await event.facts.likelySubagent({ session, transcript });
+  if (likely === null) return;
+  event.likelyActor = likelyWords(likely);
+  event.recorder = event.recorder.guessing(event.likelyActor);
 }
 
 /** The guess in words. What an agent wrote in its call is quoted. */

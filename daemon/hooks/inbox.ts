@@ -7,40 +7,45 @@ import type { Actor } from "../core/frame/actors.ts";
 import { countUngot, inboxOf } from "../core/messages/inbox.ts";
 import type { State } from "../core/state.ts";
 import { inboxKey, noteKey, type PendingNotes, type Whose } from "../core/tables/messages.ts";
+import { actorRow } from "../core/tables/naming.ts";
 import { idsIn, type Logs, type LogView, mailLogs, noteIds } from "../engine/log-view.ts";
+import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";
-import { type ActionOf, actorOfAction, type Run } from "./event.ts";
-import type { HookServices } from "./parts.ts";
-import type { Delivery } from "./points.ts";
+import type { ActionHandler, ActionOf, Answer, HookEvent } from "./event.ts";
+import type { EditMemory, Needs } from "./parts.ts";
+import type { Delivery, HookPoints } from "./points.ts";
+
+/** What the news for an agent come from. */
+type NewsParts = "notes" | "points" | "edits";
 
 /** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */
-export function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> | HookOutcome {
-  const { engine, pending } = run.services;
-  const actor = actorOfAction(run, action);
-  if (action.take && run.plan.doing === null)
-    for (const part of run.services.points.eventWaits) part.eventWaits(run.services, actor);
-  return pending.has(engine, actor) ? tell(run, action, actor) : nothingToTell;
-}
+export const inbox: ActionHandler<"inbox", NewsParts> = (event, action, parts) => {
+  const actor = event.actor(action);
+  if (action.take && event.plan.doing === null) for (const part of parts.points) part.eventWaits?.(actor);
+  return parts.notes.pending.has(event.engine, actor) ? tell(event, action, actor, parts) : nothingToTell;
+};
 
-async function tell(run: Run, action: ActionOf<"inbox">, actor: Actor): Promise<HookOutcome> {
-  const { engine } = run.services;
-  if (action.take && engine.state.notes.bySession.has(actor.session)) await beforeNotes(run, actor);
-  const { notes: taken, dropped } = action.take ? takeNotes(run, actor) : noNotes;
-  const notes = await completed(run.services, actor.session, taken);
-  const terminals = action.take ? newTerminals(run, actor) : null;
-  const told = action.take ? newsOf(run.services, actor, run.delivery) : [];
+async function tell(
+  event: HookEvent,
+  action: ActionOf<"inbox">,
+  actor: Actor,
+  parts: Needs<NewsParts>,
+): Promise<HookOutcome> {
+  const { engine, delivery } = event;
+  const { points } = parts;
+  if (action.take && engine.state.notes.bySession.has(actor.session)) await beforeNotes(points, actor);
+  const { notes: taken, dropped } = action.take ? takeNotes(event, actor, parts) : noNotes;
+  const notes = await completed(points, actor.session, taken);
+  const terminals = action.take ? newTerminals(event, actor, parts) : null;
+  const told = action.take ? newsOf(points, actor, delivery) : [];
   const health = told.length === 0 ? {} : { health: told };
   const none = { ...nothingToTell, notes, dropped, terminals, ...health };
   const messages: MessageRow[] = [];
   let unread = 0;
   for (const log of mailLogs(engine, actor.session)) {
     if (!concerns(log, actor, action.take)) continue;
-    const taken = await takeMail(
-      run,
-      log,
-      actor,
-      action.take ? limits.shownMessagesMax - messages.length : 0,
-    );
+    const max = action.take ? limits.shownMessagesMax - messages.length : 0;
+    const taken = await takeMail(event, log, actor, max);
     messages.push(...taken.messages);
     unread += taken.unread;
   }
@@ -49,7 +54,7 @@ async function tell(run: Run, action: ActionOf<"inbox">, actor: Actor): Promise<
 
 /** Takes up to `max` messages from one log's inbox; none if the log refuses: what is unread comes with a later event. */
 async function takeMail(
-  { services: { engine }, delivery }: Run,
+  { engine, delivery }: HookEvent,
   log: LogView,
   actor: Actor,
   max: number,
@@ -76,40 +81,44 @@ const nothingToTell = {
 } as const;
 
 /** What slices have to tell the agent with this answer. */
-export function newsOf(services: HookServices, actor: Whose, delivery: Delivery): readonly News[] {
-  return services.points.news.flatMap(part => part.news(services, actor, delivery));
+export function newsOf(points: HookPoints, actor: Whose, delivery: Delivery): readonly News[] {
+  return points.flatMap(part => part.news?.(actor, delivery) ?? []);
 }
 
 async function completed(
-  services: HookServices,
+  points: HookPoints,
   session: string,
   notes: readonly FileNote[],
 ): Promise<readonly FileNote[]> {
   let all = notes;
-  if (all.length > 0)
-    for (const part of services.points.completed) all = await part.completed(services, session, all);
+  for (const { completed: look } of points)
+    if (look !== undefined && all.length > 0) all = await look(session, all);
   return all;
 }
 
-async function beforeNotes({ services }: Run, actor: Actor): Promise<void> {
-  for (const part of services.points.beforeNotes) await part.beforeNotes(services, actor);
+async function beforeNotes(points: HookPoints, actor: Actor): Promise<void> {
+  for (const part of points) await part.beforeNotes?.(actor);
 }
 
 /** Returns the actor's notices with an event that the client does not wait for. */
-export async function notes(run: Run, action: ActionOf<"notes">): Promise<HookOutcome> {
-  const actor = actorOfAction(run, action);
-  if (run.services.engine.state.notes.bySession.has(actor.session)) await beforeNotes(run, actor);
-  const { notes: taken, dropped } = takeNotes(run, actor);
-  return { did: "notes", ok: true, notes: await completed(run.services, action.session, taken), dropped };
-}
+export const notes: ActionHandler<"notes", NewsParts> = async (event, action, parts) => {
+  const { points } = parts;
+  const actor = event.actor(action);
+  if (event.engine.state.notes.bySession.has(actor.session)) await beforeNotes(points, actor);
+  const { notes: taken, dropped } = takeNotes(event, actor, parts);
+  return { did: "notes", ok: true, notes: await completed(points, action.session, taken), dropped };
+};
 
 /** The number of open terminals, or null if this terminal was told about exactly this set. */
-function newTerminals(run: Run, { session, agent, incarnation }: Actor): number | null {
-  const { engine, terminalNotes } = run.services;
+function newTerminals(
+  { engine, delivery }: HookEvent,
+  { session, agent, incarnation }: Actor,
+  { notes }: Needs<NewsParts>,
+): number | null {
   const known = engine.state.sessions.live.get(session);
   if (known === undefined || agent !== null) return null;
   const terminal = { session: known, ordinal: incarnation };
-  const [count = null] = terminalNotes.offer(engine.state, terminal, run.delivery, () => {});
+  const [count = null] = notes.terminals.offer(engine.state, terminal, delivery, () => {});
   return count;
 }
 
@@ -122,9 +131,9 @@ interface Taken {
 const noNotes: Taken = { notes: [], dropped: 0 };
 
 /** The actor's notices, for the main agent also those of its ended agents. Told when the answer is delivered. */
-function takeNotes({ services, delivery }: Pick<Run, "services" | "delivery">, actor: Actor): Taken {
+function takeNotes(event: HookEvent, actor: Actor, { notes: board, edits }: Needs<NewsParts>): Taken {
+  const { engine, delivery } = event;
   const { session, agent, incarnation } = actor;
-  const { engine, hookNotes } = services;
   const { agents, worktree = "" } = engine.state.sessions.live.get(session) ?? {};
   const isGone = (one: PendingNotes) =>
     agent === null && one.agent !== null && agents?.has(one.agent) !== true;
@@ -135,10 +144,10 @@ function takeNotes({ services, delivery }: Pick<Run, "services" | "delivery">, a
       const pending = log.state.notes.pending.get(key);
       if (pending === undefined || (pending.agent !== agent && !isGone(pending))) continue;
       const whose = { session: id, agent: pending.agent };
-      const notes = hookNotes.offer(log.state, whose, delivery, numbers =>
+      const notes = board.files.offer(log.state, whose, delivery, numbers =>
         engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
       );
-      if (id === session) noteRead({ services, delivery }, actor, { ...whose, incarnation }, notes);
+      if (id === session) noteRead(event, edits, actor, { ...whose, incarnation }, notes);
       all.push(
         ...(id === session ? notes : notes.map(note => log.outward(noteHere(note, log.state, worktree)))),
       );
@@ -163,7 +172,8 @@ function noteHere(note: FileNote, { sessions }: Pick<State, "sessions">, worktre
  * notes are those of `whose`, the reader itself or an agent of it that has ended.
  */
 function noteRead(
-  { services: { engine, seenWrites }, delivery }: Pick<Run, "services" | "delivery">,
+  { engine, delivery }: HookEvent,
+  { seenWrites }: EditMemory,
   reader: Actor,
   whose: Actor,
   notes: readonly FileNote[],
@@ -201,7 +211,7 @@ export function unreadOf(logs: Logs, session: string): number {
 
 /** Removes what only an agent had that has ended; `stopped`: another agent stopped it. */
 export function agentGone(
-  { engine }: Pick<HookServices, "engine">,
+  { engine }: Pick<Services, "engine">,
   session: string,
   agent: string,
   stopped = false,
@@ -220,4 +230,22 @@ export function agentGone(
 function concerns(log: LogView, actor: Actor, take: boolean): boolean {
   const own = log.state.messages.inboxes.get(inboxOf(log.actor(actor)));
   return own !== undefined && (own.handed.size > 0 || (take && own.unread.size > 0));
+}
+
+/**
+ * Tells the session's person of its first denial, and of no later one. A tool whose agent only has to read the file again is
+ * none.
+ */
+export function tellFirstDenial(event: HookEvent, answer: Answer, { notes }: Needs<"notes">): undefined {
+  const { engine, likelyActor } = event;
+  const { session, agent, tellDenial } = event.plan;
+  if (session === null || tellDenial === undefined || !answer.outcomes.some(isDenial)) return;
+  const { name } = actorRow(engine.state, event.actor({ session, agent }));
+  const words = tellDenial(answer.outcomes, likelyActor === null ? name : `${name}, ${likelyActor}`);
+  if (words === null) return;
+  if (notes.denials.offer(engine.state, session, event.delivery, () => {}).length > 0) answer.words = words;
+}
+
+function isDenial(outcome: HookOutcome): boolean {
+  return "verdict" in outcome && outcome.verdict === "deny" && !(outcome.ok && outcome.did === "lock");
 }

@@ -1,4 +1,4 @@
-/** The services of the base that only hook events need. */
+/** What hooks keep between events: a part for each feature, of which an action names those that it needs. */
 
 import type { MergeNote } from "../../hooks/seam/outcomes.ts";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
@@ -33,51 +33,90 @@ import type { HookPoints } from "./points.ts";
 import { BranchLooks, PeerMemory, SessionWorks } from "./session-work.ts";
 import { HookWakes } from "./wake.ts";
 
-export interface HookServices extends Services {
+/** The clients' entries: who they are, and what their events said of themselves. */
+interface EntryMemory {
   /** By the name that an entry gives; `undefined`: of entries that give none. Empty: this daemon answers no hook. */
   readonly adapters: ReadonlyMap<string | undefined, HookAdapter>;
-  readonly points: HookPoints<HookServices>;
-  readonly pending: Pending;
   readonly socket: string;
-  readonly ownFiles: OwnFiles;
-  readonly seenFiles: SeenFiles;
   /** The number of events of each name since the daemon started. */
-  readonly hookCounts: Map<string, number>;
-  readonly offSwitches: OffSwitchReader;
-  /** Whether the event that these services are for is only observed (`plan-filters.ts`). */
-  readonly observes: boolean;
-  /** Sessions whose client tells no agents apart, and who probably acts in the event that these services are for. */
+  readonly counts: Map<string, number>;
+  /** Sessions whose client tells no agents apart. */
   readonly untoldAgents: Set<string>;
-  readonly likelyActor: string | null;
   /** By agent and event: a digest of the last words that were not said, since Kite only observed. */
   readonly unsaid: BoundedMap<string, string>;
+}
+
+/** Files that people write: settings, rules of projects, switches, and Kite's own. */
+interface ConfigFiles {
   /** The user's, as they are now. */
   readonly settings: UserConfig;
   readonly rules: ProjectRules;
-  readonly hookLocks: HookLocks;
-  readonly hookNotes: Notices<Whose, number, FileNote>;
-  readonly hookWakes: HookWakes;
-  readonly writers: Writers;
-  readonly seenWrites: SeenWrites;
-  readonly riskNotes: Notices<string, string, MergeNote>;
-  readonly terminalNotes: Notices<Terminal, "open", number>;
-  readonly denialNotes: Notices<string, "first", true>;
-  readonly toolUses: ToolUses;
-  readonly calls: OpenCalls;
-  readonly toolFailures: ToolFailures;
-  readonly peerMemory: PeerMemory;
-  readonly sessionWorks: SessionWorks;
-  readonly clientTasks: ClientTasks;
-  readonly baselines: Baselines;
-  readonly branchLooks: BranchLooks;
-  readonly guardConfirmations: GuardConfirmations;
-  readonly runningGitCommands: RunningGitCommands;
-  readonly stashLines: StashLines;
-  readonly lineEdits: LineEdits;
-  readonly notedDecisions: NotedDecisions;
+  readonly offSwitches: OffSwitchReader;
+  readonly seenFiles: SeenFiles;
+  readonly ownFiles: OwnFiles;
 }
 
-export interface HookServicesOptions {
+/** What edits leave for later events: their requests, their writes, and whom a freed file wakes. */
+export interface EditMemory {
+  readonly locks: HookLocks;
+  readonly wakes: HookWakes;
+  readonly writers: Writers;
+  readonly seenWrites: SeenWrites;
+  readonly baselines: Baselines;
+}
+
+/** What guarded lines leave for later events. */
+interface GuardMemory {
+  readonly confirmations: GuardConfirmations;
+  readonly gitCommands: RunningGitCommands;
+  readonly stashLines: StashLines;
+  readonly lineEdits: LineEdits;
+}
+
+/** What waits to be told to agents, and what they were told. */
+interface NoticeBoard {
+  readonly pending: Pending;
+  readonly files: Notices<Whose, number, FileNote>;
+  readonly risks: Notices<string, string, MergeNote>;
+  readonly terminals: Notices<Terminal, "open", number>;
+  readonly denials: Notices<string, "first", true>;
+}
+
+/** Calls of tools under way, and what came of those before. */
+interface CallMemory {
+  readonly ids: OpenCalls;
+  readonly uses: ToolUses;
+  readonly failures: ToolFailures;
+  readonly decisions: NotedDecisions;
+  readonly tasks: ClientTasks;
+}
+
+/** What sessions know of each other. */
+export interface PeerKnowledge {
+  readonly memory: PeerMemory;
+  readonly works: SessionWorks;
+  readonly branches: BranchLooks;
+}
+
+/** What hooks keep between events, by feature. Nothing here holds an event. */
+export interface HookParts {
+  readonly entry: EntryMemory;
+  readonly config: ConfigFiles;
+  readonly edits: EditMemory;
+  readonly guard: GuardMemory;
+  readonly notes: NoticeBoard;
+  readonly calls: CallMemory;
+  readonly peers: PeerKnowledge;
+  readonly points: HookPoints;
+}
+
+/** The parts that an action or a request names. */
+export type Needs<P extends keyof HookParts> = Pick<HookParts, P>;
+
+/** All of `P` but the points, which are made last: what joins in there uses the others. */
+export type Kept<P extends HookParts> = Omit<P, "points">;
+
+export interface HookPartsOptions {
   /** Events whose entry names no client are of the first. */
   readonly adapters: readonly HookAdapter[];
   readonly paths: KitePaths;
@@ -93,62 +132,65 @@ export interface HookServicesOptions {
 interface FromSlices {
   readonly trusted: ProjectRulesOptions["trusted"];
   readonly trustedIn: EntriesIn;
-  readonly points: HookPoints<HookServices>;
 }
 
-/** Returns `services` with those of the base that hooks need. */
-export function hookServices(services: Services, options: HookServicesOptions & FromSlices): HookServices {
-  const { adapters, paths, config, outside, trusted, trustedIn, points, onProblem } = options;
+/** Returns the parts of the base. */
+export function hookParts(services: Services, options: HookPartsOptions & FromSlices): Kept<HookParts> {
+  const { adapters, paths, config, outside, trusted, trustedIn, onProblem } = options;
   const { facts } = services;
-  const configFile = paths.config;
+  const { repository } = facts;
+  const [writers, baselines] = [new Writers(), new Baselines(facts)];
   return {
-    ...services,
-    adapters: byName(adapters),
-    points,
-    pending: new Pending(),
-    socket: paths.socket,
-    ownFiles: new OwnFiles(paths),
-    seenFiles: new SeenFiles(paths, trustedIn, row => noteChangedFile(services, row)),
-    hookCounts: new Map(),
-    offSwitches: new OffSwitchReader(paths.home, row => noteOff(services, row)),
-    observes: false,
-    untoldAgents: new Set(),
-    likelyActor: null,
-    unsaid: new BoundedMap({ entriesMax: limits.gatedActorsMax }),
-    settings: config,
-    rules: new ProjectRules({
-      config,
-      configFile,
-      trusted,
-      outside,
-      repository: facts.repository,
-      onProblem,
-    }),
-    hookLocks: new HookLocks(),
-    hookNotes: new Notices(fileNotes),
-    hookWakes: new HookWakes(),
-    writers: new Writers(),
-    seenWrites: new SeenWrites(),
-    riskNotes: new Notices(mergeRisks),
-    terminalNotes: new Notices(terminalCounts),
-    denialNotes: new Notices(firstDenials),
-    toolUses: new ToolUses(),
-    calls: new OpenCalls(),
-    toolFailures: new ToolFailures(),
-    peerMemory: new PeerMemory(),
-    sessionWorks: new SessionWorks(),
-    clientTasks: new ClientTasks(),
-    baselines: new Baselines(facts),
-    branchLooks: new BranchLooks(options.onTrouble),
-    guardConfirmations: new GuardConfirmations(),
-    runningGitCommands: new RunningGitCommands(),
-    stashLines: new StashLines(),
-    lineEdits: new LineEdits(),
-    notedDecisions: new NotedDecisions(),
+    entry: {
+      adapters: byName(adapters),
+      socket: paths.socket,
+      counts: new Map(),
+      untoldAgents: new Set(),
+      unsaid: new BoundedMap({ entriesMax: limits.gatedActorsMax }),
+    },
+    config: {
+      settings: config,
+      rules: new ProjectRules({ config, configFile: paths.config, trusted, outside, repository, onProblem }),
+      offSwitches: new OffSwitchReader(paths.home, row => noteOff(services, row)),
+      seenFiles: new SeenFiles(paths, trustedIn, row => noteChangedFile(services, row)),
+      ownFiles: new OwnFiles(paths),
+    },
+    edits: {
+      locks: new HookLocks({ ...services, writers, baselines }),
+      wakes: new HookWakes(),
+      writers,
+      seenWrites: new SeenWrites(),
+      baselines,
+    },
+    guard: {
+      confirmations: new GuardConfirmations(),
+      gitCommands: new RunningGitCommands(),
+      stashLines: new StashLines(),
+      lineEdits: new LineEdits(),
+    },
+    notes: {
+      pending: new Pending(),
+      files: new Notices(fileNotes),
+      risks: new Notices(mergeRisks),
+      terminals: new Notices(terminalCounts),
+      denials: new Notices(firstDenials),
+    },
+    calls: {
+      ids: new OpenCalls(),
+      uses: new ToolUses(),
+      failures: new ToolFailures(),
+      decisions: new NotedDecisions(),
+      tasks: new ClientTasks(),
+    },
+    peers: {
+      memory: new PeerMemory(),
+      works: new SessionWorks(),
+      branches: new BranchLooks(services, options.onTrouble),
+    },
   };
 }
 
-function byName(adapters: readonly HookAdapter[]): HookServices["adapters"] {
+function byName(adapters: readonly HookAdapter[]): EntryMemory["adapters"] {
   const [first] = adapters;
   const named = adapters.map(adapter => [adapter.name, adapter] as const);
   return new Map(first === undefined ? [] : [[undefined, first], ...named]);

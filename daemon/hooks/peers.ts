@@ -18,13 +18,17 @@ import { type DeclaredFile, declarationsOf } from "../core/tables/declarations.t
 import { rowsOfSession } from "../core/tables/locks.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import { latestFinished, listOf } from "../core/tables/tasks.ts";
+import type { Services } from "../options.ts";
 import { elsewhereRows } from "../sharing/elsewhere.ts";
 import { nameOf, sessionRow, workedOn } from "../views/sessions.ts";
 import { keptBy } from "./edits/edit-lock.ts";
-import type { ActionOf, Run } from "./event.ts";
+import type { ActionHandler, ActionOf, HookEvent } from "./event.ts";
 import { unreadOf } from "./inbox.ts";
-import type { HookServices } from "./parts.ts";
+import type { Needs, PeerKnowledge } from "./parts.ts";
 import { marksOf, Nearness, type PeerMarks, withSlash } from "./session-work.ts";
+
+/** The event of whoever asks. */
+type Asking = Services & Pick<HookEvent, "delivery">;
 
 const nobody = {
   ...{ sessions: [], moreSessions: 0, own: null, views: [], locks: [], finished: [], keys: [], moreKeys: 0 },
@@ -32,16 +36,18 @@ const nobody = {
 } as const;
 
 /** Lists them when the connection has its turn: many agents may start at the same time. */
-export async function listPeersInTurn(run: Run, action: ActionOf<"list_peers">): Promise<HookOutcome> {
-  const outcome = await run.call.inTurn(() => listPeers(run, action), limits.peersEffort);
+export const listPeersInTurn: ActionHandler<"list_peers", "peers"> = async (event, action, parts) => {
+  const outcome = await event.call.inTurn(() => listPeers(event, action, parts), limits.peersEffort);
   return outcome ?? { did: "list_peers", ok: true, self: "", ...nobody };
-}
+};
 
-export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome {
-  const { services } = run;
-  const { session } = action;
-  const agent = action.agent ?? null;
-  const { engine } = services;
+export function listPeers(
+  event: Asking,
+  action: ActionOf<"list_peers">,
+  { peers }: Needs<"peers">,
+): HookOutcome {
+  const { session, agent = null, changesOnly } = action;
+  const { engine } = event;
   const self = engine.state.sessions.live.get(session);
   const silent = (name: string) => ({ did: "list_peers", ok: true, self: name, ...nobody }) as const;
   if (self === undefined) return silent(session.slice(0, 8));
@@ -49,21 +55,26 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
   // A teammate starts each time it wakes: only at its first start is it unknown.
   if (agent !== null && (self.agents.has(agent) || isFull)) return silent(self.name);
   if (agent !== null)
-    return { ...silent(self.name), ...known(services, self, null, null), own: sessionRow(services, self) };
-  const changes = changesFor(run, self);
-  if (action.changesOnly === true) {
+    return {
+      ...silent(self.name),
+      ...known(event, peers, self, null, null),
+      own: sessionRow(event, self),
+    };
+  const changes = changesFor(event, peers, self);
+  if (changesOnly === true) {
     const { changed, gone, before } = changes;
-    const news = known(services, self, changed, before ?? toldNothing);
+    const news = known(event, peers, self, changed, before ?? toldNothing);
     return { ...silent(self.name), ...news, changes: { gone, isFirst: before === null } };
   }
   const log = engine.logOf(self.project);
   const readyTasks = listOf(log.state.tasks, "ready", log.project(self.project)).size;
   const own = { readyTasks, ownTasks: workedOn(engine, session), unread: unreadOf(engine, session) };
-  return { ...silent(self.name), ...known(services, self, null, null), ...own, ...elsewhere(services, self) };
+  const all = known(event, peers, self, null, null);
+  return { ...silent(self.name), ...all, ...own, ...elsewhere(event, self) };
 }
 
 /** Sessions of the project on other machines, as many as can be shown. */
-function elsewhere({ engine, clock }: HookServices, { project }: Session) {
+function elsewhere({ engine, clock }: Services, { project }: Session) {
   if (engine.logs.length === 1) return {};
   const { asOfMs } = engine.logOf(project);
   const storeAgoMs = asOfMs == null ? asOfMs : Math.max(0, clock.wall() - asOfMs);
@@ -74,19 +85,19 @@ function elsewhere({ engine, clock }: HookServices, { project }: Session) {
 }
 
 /** What changed since the session was told last. It counts as told when this answer is delivered. */
-function changesFor({ services, delivery }: Run, self: Session) {
-  const { engine, peerMemory } = services;
+function changesFor(event: Asking, { memory, works }: PeerKnowledge, self: Session) {
+  const { engine, delivery } = event;
   const log = engine.logOf(self.project);
   const project = log.project(self.project);
   const now: PeerMarks = {
-    sessions: marksOf(services, self),
+    sessions: marksOf(event, works, self),
     finishedAt: latestFinished(log.state.tasks, project, 1)[0]?.updatedAt ?? 0,
     sharedAt: latestItem(log.state.context, project, log.now)?.at ?? 0,
   };
   delivery.whenTold(heard => {
-    if (heard) peerMemory.told(self.id, now);
+    if (heard) memory.told(self.id, now);
   });
-  return peerMemory.changes(self.id, now, id => engine.state.sessions.live.has(id));
+  return memory.changes(self.id, now, id => engine.state.sessions.live.has(id));
 }
 
 const toldNothing: PeerMarks = { sessions: new Map(), finishedAt: 0, sharedAt: 0 };
@@ -96,19 +107,20 @@ const toldNothing: PeerMarks = { sessions: new Map(), finishedAt: 0, sharedAt: 0
  * what others finished or shared since.
  */
 function known(
-  services: HookServices,
+  services: Services,
+  peers: PeerKnowledge,
   self: Session,
   only: ReadonlySet<string> | null,
   before: PeerMarks | null,
 ) {
-  const near = new Nearness(services, self);
+  const near = new Nearness(services, peers.works, self);
   const { sorted, more } = nearest(services, self, near, only);
   const viewed = before === null ? [self, ...sorted] : sorted;
   return {
     sessions: sorted.map(one => sessionRow(services, one)),
     moreSessions: more,
     views: viewed.flatMap(one => viewsOf(services, one, near)),
-    locks: sorted.flatMap(one => locksOf(services, one, near)),
+    locks: sorted.flatMap(one => locksOf(services, peers, one, near)),
     finished: finishedLately(services, self, before),
     ...keysOf(services, self, before),
   };
@@ -116,7 +128,7 @@ function known(
 
 /** As many sessions as can be shown, the nearest first, and how many there are besides. */
 function nearest(
-  services: HookServices,
+  services: Services,
   self: Session,
   near: Nearness,
   only: ReadonlySet<string> | null,
@@ -131,7 +143,7 @@ function nearest(
 }
 
 /** The ids of those of the `count` others that gave the latest signs of life. */
-function latestOthers(services: HookServices, self: Session, count: number): string[] {
+function latestOthers(services: Services, self: Session, count: number): string[] {
   const latest: string[] = [];
   const max = Math.min(count, limits.nearSessionsMax);
   if (max === 0) return latest;
@@ -140,18 +152,18 @@ function latestOthers(services: HookServices, self: Session, count: number): str
   return latest;
 }
 
-function latestOf({ presence }: HookServices, ids: readonly string[]): string[] {
+function latestOf({ presence }: Services, ids: readonly string[]): string[] {
   const seen = ids.map(id => ({ id, seenAt: presence.of(id).seenAt }));
   return least(seen, limits.nearSessionsMax, (a, b) => b.seenAt - a.seenAt).map(({ id }) => id);
 }
 
 /** Whether the id is that of another session that is there in the project; of lost ones only those with a lock are. */
-function isOther({ engine: { state } }: HookServices, self: Session, id: string): boolean {
+function isOther({ engine: { state } }: Services, self: Session, id: string): boolean {
   const one = state.sessions.live.get(id);
   return one !== undefined && one !== self && one.project === self.project && isPresent(state, one);
 }
 
-function viewsOf({ engine }: HookServices, session: Session, near: Nearness): CodeViewNote[] {
+function viewsOf({ engine }: Services, session: Session, near: Nearness): CodeViewNote[] {
   return declarationsOf(engine.state.declarations, session.id).flatMap(({ session: id, agent, files }) => {
     const pathOf = ({ path, dir }: DeclaredFile) => withSlash(path, dir);
     const shown = near.nearestFiles(files, session, { max: limits.startFilesMax, pathOf });
@@ -160,9 +172,9 @@ function viewsOf({ engine }: HookServices, session: Session, near: Nearness): Co
   });
 }
 
-function locksOf(services: HookServices, session: Session, near: Nearness): PeerLock[] {
+function locksOf(services: Services, { works }: PeerKnowledge, session: Session, near: Nearness): PeerLock[] {
   const { state, now } = services.engine;
-  const { holds } = services.sessionWorks.of(services, session);
+  const { holds } = works.of(services, session);
   const nameOf = (hold: Hold) => withSlash(pathOf(hold), hold.dir);
   return near.nearestFiles(holds, session, { max: limits.startFilesMax, pathOf: nameOf }).map(hold => ({
     session: session.id,
@@ -175,7 +187,7 @@ function locksOf(services: HookServices, session: Session, near: Nearness): Peer
 }
 
 function finishedLately(
-  { engine, clock }: HookServices,
+  { engine, clock }: Services,
   self: Session,
   before: PeerMarks | null,
 ): FinishedNote[] {
@@ -192,7 +204,7 @@ function finishedLately(
 }
 
 /** The keys of the project; with `before` those that others set since. */
-function keysOf(services: HookServices, self: Session, before: PeerMarks | null) {
+function keysOf(services: Services, self: Session, before: PeerMarks | null) {
   if (before === null || before === toldNothing) return allKeysOf(services, self, before !== null);
   const log = services.engine.logOf(self.project);
   let count = 0;
@@ -208,7 +220,7 @@ function keysOf(services: HookServices, self: Session, before: PeerMarks | null)
 }
 
 /** The first keys of the project, without its own if `ofOthers`; these may be among the keys that are only counted. */
-function allKeysOf({ engine }: HookServices, self: Session, ofOthers: boolean) {
+function allKeysOf({ engine }: Services, self: Session, ofOthers: boolean) {
   const log = engine.logOf(self.project);
   const project = log.project(self.project);
   const { context } = log.state;
@@ -225,8 +237,8 @@ function allKeysOf({ engine }: HookServices, self: Session, ofOthers: boolean) {
 // What a session's status line shows.
 
 /** Reads the state alone. It looks at no more than `glanceLocksMax` locks, since it runs at each turn of the client. */
-export function glance({ services }: Run, { session }: ActionOf<"glance">): HookOutcome {
-  const { engine } = services;
+export function glance(event: HookEvent, { session }: ActionOf<"glance">): HookOutcome {
+  const { engine } = event;
   const { state } = engine;
   const self = state.sessions.live.get(session);
   if (self === undefined) return { did: "glance", ok: true, glance: null };
@@ -237,7 +249,7 @@ export function glance({ services }: Run, { session }: ActionOf<"glance">): Hook
   const waiters = new Set<string>();
   for (const hold of holds) {
     for (const { actor, origin } of waitersOver(state.locks, hold)) {
-      if (origin !== null && actor.session !== session) waiters.add(nameOf(services, actor));
+      if (origin !== null && actor.session !== session) waiters.add(nameOf(event, actor));
     }
   }
   const [waited] = rows.flatMap(({ waits }) => [...waits].flatMap(ticket => waitedFile(state, ticket)));
@@ -249,7 +261,7 @@ export function glance({ services }: Run, { session }: ActionOf<"glance">): Hook
       holds: holds.map(({ file }) => file),
       moreHolds: keys.length - holds.length,
       waiters: [...waiters],
-      waitsFor: waited === undefined ? null : { file: waited.file, holder: holderOf(services, waited) },
+      waitsFor: waited === undefined ? null : { file: waited.file, holder: holderOf(event, waited) },
       readyTasks: listOf(log.state.tasks, "ready", log.project(self.project)).size,
       unread: unreadOf(engine, session),
     },
@@ -261,7 +273,7 @@ function waitedFile({ locks }: State, ticket: number): readonly FileRef[] {
   return waiter === undefined || waiter.origin === null ? [] : waiter.files.slice(0, 1);
 }
 
-function holderOf(services: HookServices, { key, dir }: FileRef): string | null {
+function holderOf(services: Services, { key, dir }: FileRef): string | null {
   const { holds, heldPaths } = services.engine.state.locks;
   const [held] = heldPaths.overlapping(key, dir);
   const hold = held === undefined ? undefined : holds.get(held);

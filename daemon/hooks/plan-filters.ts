@@ -7,24 +7,23 @@
  */
 
 import { createHash } from "node:crypto";
-import type { HookContext, HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookAdapter, HookContext, HookPlan } from "../../hooks/seam/plan.ts";
 import { actionTraits, type HookAction, type HookOutcome } from "../../hooks/seam/slices.ts";
 import type { Code } from "../../protocol/codes.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { isObject } from "../../protocol/wire.ts";
-import type { Inward, MountView } from "../facts/mounts.ts";
-import { actorOf } from "../sessions/proposals.ts";
+import type { BoundedMap } from "../bounded-map.ts";
+import { isOff } from "../config/off-switch.ts";
+import type { Facts } from "../facts/facts.ts";
+import { confined, type Inward, type MountView } from "../facts/mounts.ts";
 import { decidedBy } from "../trail/decisions.ts";
-import type { ObservedRecorder } from "../trail/trail.ts";
-import type { HookServices } from "./parts.ts";
+import { ObservedRecorder } from "../trail/trail.ts";
+import type { Answer, HookEvent, Words } from "./event.ts";
+import type { Needs } from "./parts.ts";
 
-type Words = ReturnType<HookPlan["answer"]>;
-
-/** The services for an event that Kite only observes. */
-type ObservingServices = HookServices & { readonly recorder: ObservedRecorder };
-
-/** Returns the services with which the event is only observed. */
-export function observing(services: HookServices): ObservingServices {
-  return { ...services, observes: true, recorder: services.recorder.observing() };
+/** Leaves out the actions that wait only to tell what came of it. */
+export function leaveOutTelling(event: HookEvent): undefined {
+  event.plan = observedPlan(event.plan);
 }
 
 /** Returns the plan without actions that wait only to tell what came of it. */
@@ -38,43 +37,47 @@ export function observedPlan(plan: HookPlan): HookPlan {
 
 /** Says of a refused lock that Kite would have waited for it: somebody holds it, and the event may wait. */
 export function wouldWait(
-  { observes }: Pick<HookServices, "observes">,
+  { observes }: Pick<HookEvent, "observes">,
   code: Code,
   waitMs: number,
 ): { readonly would?: "wait" } {
   return observes && code === "lock_held" && waitMs > 0 ? { would: "wait" } : {};
 }
 
-/** Returns what the client gets in place of the words, and notes those that Kite would have said. */
-export function silenced(
-  services: ObservingServices,
-  plan: HookPlan,
-  outcomes: readonly HookOutcome[],
-  words: Words,
-): Words {
-  const { output, exitCode = 0, stderr = "", env } = words;
-  if (output !== "" || exitCode !== 0 || stderr !== "") noteWords(services, plan, outcomes, words);
-  return env === undefined ? { output: "" } : { output: "", env };
+/** Writes the line of a step that the adapter itself refuses. Where Kite only observes, the words that it would say have one. */
+export function noteRefused(event: HookEvent, _: Answer, { calls }: Needs<"calls">): undefined {
+  const { session, agent, event: name, tool: type, file, refuses } = event.plan;
+  if (refuses === undefined) return;
+  const { rule, why } = refuses;
+  if (!calls.decisions.isFirst(event.plan, rule)) return;
+  const actor = session === null ? null : event.actor({ session, agent });
+  event.recorder.note({ ...decidedBy(event, actor), event: name, type, file, decision: "deny", rule, why });
+}
+
+/** Takes the words away, and notes those that Kite would have said. */
+export function silence(event: HookEvent, answer: Answer, parts: Needs<"entry" | "calls">): undefined {
+  const { output, exitCode = 0, stderr = "", env } = answer.words;
+  if (output !== "" || exitCode !== 0 || stderr !== "") noteWords(event, answer, parts);
+  answer.words = env === undefined ? { output: "" } : { output: "", env };
 }
 
 /** A wait or a denial has a line of its own, from the rule that decided it. */
 function noteWords(
-  services: ObservingServices,
-  plan: HookPlan,
-  outcomes: readonly HookOutcome[],
-  words: Words,
+  event: HookEvent,
+  { outcomes, words }: Answer,
+  { entry, calls }: Needs<"entry" | "calls">,
 ): void {
-  const { recorder, notedDecisions } = services;
-  const { session, agent, event, file } = plan;
-  const isFirst = notedDecisions.isFirst(plan, "words");
-  if (recorder.hasHeld || session === null || !isFirst) return;
-  const isDenied =
-    plan.refuses !== undefined || outcomes.some(one => "verdict" in one && one.verdict === "deny");
-  if (!isDenied && !isNews(services, plan, words)) return;
-  const actor = actorOf(services, session, agent, null);
-  const why = plan.refuses === undefined ? {} : { why: plan.refuses.why };
-  const rule = plan.refuses?.rule ?? ruleOf(outcomes) ?? event;
-  const line = { ...decidedBy(services, actor), event, type: plan.tool, file, rule, ...why };
+  const { plan, recorder } = event;
+  const { session, agent, event: name, file, refuses } = plan;
+  const isFirst = calls.decisions.isFirst(plan, "words");
+  const hasLine = recorder instanceof ObservedRecorder && recorder.hasHeld;
+  if (hasLine || session === null || !isFirst) return;
+  const isDenied = refuses !== undefined || outcomes.some(one => "verdict" in one && one.verdict === "deny");
+  if (!isDenied && !isNews(entry.unsaid, plan, words)) return;
+  const actor = event.actor({ session, agent });
+  const why = refuses === undefined ? {} : { why: refuses.why };
+  const rule = refuses?.rule ?? ruleOf(outcomes) ?? name;
+  const line = { ...decidedBy(event, actor), event: name, type: plan.tool, file, rule, ...why };
   recorder.note({ ...line, decision: "note", would: isDenied ? "deny" : "tell" });
 }
 
@@ -99,12 +102,28 @@ const ruleNames: ReadonlyMap<HookOutcome["did"], string> = new Map([
 ]);
 
 /** Whether the words differ from the last ones that this agent did not get with such an event. */
-function isNews({ unsaid }: ObservingServices, { session, agent, event }: HookPlan, words: Words): boolean {
+function isNews(
+  unsaid: BoundedMap<string, string>,
+  { session, agent, event }: HookPlan,
+  words: Words,
+): boolean {
   const key = `${session}\n${agent ?? ""}\n${event}`;
   const digest = createHash("sha256").update(JSON.stringify(words)).digest("base64");
   if (unsaid.get(key) === digest) return false;
   unsaid.set(key, digest);
   return true;
+}
+
+/** Whether `kite off` applies to the event's session or to its directories. */
+export function isOffFor(
+  { plan: { session }, view, engine, clock }: HookEvent,
+  { event: { cwd } }: RequestOf<"hook">,
+  { config }: Needs<"config">,
+): boolean {
+  const here = typeof cwd === "string" && view !== null ? view.inward(cwd) : cwd;
+  const known = session === null ? undefined : engine.state.sessions.live.get(session);
+  const places = [here, known?.project, known?.worktree].filter(place => typeof place === "string");
+  return isOff(config.offSwitches.read(), { session, places }, clock.wall());
 }
 
 // Makes the paths of a plan from a container those of this machine, and those of its answer the container's again.
@@ -116,6 +135,18 @@ const named: ReadonlySet<string> = new Set(
     "worktree folder"
   ).split(" "),
 );
+
+/** Asks the adapter for the plan of an event from a container: its answer is for the container, whatever its links lead to here. */
+export function planInView(
+  { path }: Facts,
+  view: MountView,
+  adapter: HookAdapter,
+  event: RequestOf<"hook">["event"],
+  context: HookContext,
+): Promise<HookPlan> {
+  const plan = adapter.plan(event, inwardContext(view, context));
+  return confined(view, path, names => inwardPlan(view, plan, names));
+}
 
 /** Returns what the adapter may know: the container's own paths, and no processes of another namespace. */
 export function inwardContext(view: MountView, context: HookContext): HookContext {

@@ -6,6 +6,7 @@ import type { Actor, FileRef, Written } from "../core/frame/actors.ts";
 import type { Command } from "../core/tables/entries.ts";
 import type { Whose } from "../core/tables/messages.ts";
 import type { Spelled } from "../core/tables/naming.ts";
+import type { Recorder } from "../trail/trail.ts";
 import type { Led } from "./wake.ts";
 
 /** Tells the parts of one hook answer whether that answer reached its client. */
@@ -85,91 +86,59 @@ export interface SparedWork {
   readonly files: readonly { readonly worktree: string; readonly file: string }[];
 }
 
-/** What a slice does at events of hooks; `S` are the services that it needs. */
-export interface HookPart<S> {
+/** What a slice does at events of hooks. It is made with what it needs, and gets no event: what follows may outlive that. */
+export interface HookPart {
   /** An event told where the session's client keeps its files, whether or not Kite is off for it. */
-  homeTold?(services: S, session: string, home: string): void;
+  homeTold?(session: string, home: string): void;
   /** Whether a known session begins anew, since its event came from elsewhere than its record says. */
-  isElsewhere?(services: S, session: string, cwd: string): boolean;
+  isElsewhere?(session: string, cwd: string): boolean;
   /** Returns the directory in which a session that comes back begins. */
-  beginsIn?(services: S, session: string, cwd: string): Promise<string>;
+  beginsIn?(session: string, cwd: string): Promise<string>;
   /** What the process of a session that begins says of it; null: nothing. */
-  introduction?(services: S, session: string, pid: number): Introduction | null;
+  introduction?(session: string, pid: number): Introduction | null;
   /** A sign of life says that the agent is a teammate. */
-  teammate?(services: S, sign: TeammateSign): void;
+  teammate?(sign: TeammateSign): void;
   /** An agent gave a sign of life, and its presence shows it. */
-  alive?(services: S, sign: Sign): void;
+  alive?(sign: Sign): void;
   /** An agent's presence has changed: the last word after a sign of life, and after the end of an agent. */
-  changed?(services: S, whose: Whose): void;
+  changed?(whose: Whose): void;
   /** The turn of a session's main agent is over. */
-  turnOver?(services: S, session: string): void;
+  turnOver?(session: string): void;
   /** A person prompted the session's main agent. */
-  prompted?(services: S, session: string): void;
+  prompted?(session: string): void;
   /** An agent's model has lost what it was told. */
-  contextLost?(services: S, actor: Actor): void;
+  contextLost?(actor: Actor): void;
   /** A client told that a member of a team is idle. */
-  teamIdle?(services: S, team: string): void;
+  teamIdle?(team: string): void;
   /** What else a session waits for that stops, and whether it waits although no person watches it. */
-  waitsFor?(services: S, session: string): Partial<Led> & { readonly isAlone?: boolean };
+  waitsFor?(session: string): Partial<Led> & { readonly isAlone?: boolean };
   /**
    * An event of the agent waits for its answer, and begins no write and no shell line: their ends have points of their own. What
    * follows happens later: the answer does not wait for it.
    */
-  eventWaits?(services: S, actor: Actor): void;
+  eventWaits?(actor: Actor): void;
   /** What an agent is told beside its messages and notes; asked only for agents that `Pending` has. */
-  news?(services: S, actor: Whose, delivery: Delivery): readonly News[];
+  news?(actor: Whose, delivery: Delivery): readonly News[];
   /** Notes may go into an answer now. Resolves when what would take their place is noted, or after a short while. */
-  beforeNotes?(services: S, actor: Actor): Promise<void> | undefined;
+  beforeNotes?(actor: Actor): Promise<void> | undefined;
   /** Returns the notes of a session with what is looked up when they are told. */
-  completed?(services: S, session: string, notes: readonly FileNote[]): Promise<readonly FileNote[]>;
+  completed?(session: string, notes: readonly FileNote[]): Promise<readonly FileNote[]>;
   /** A shell line has ended. What follows from that happens later: the event's other actions do not wait for it. */
-  lineEnded?(services: S, line: EndedLine): void;
+  lineEnded?(line: EndedLine): void;
   /** A shell line was denied that would have wiped work. What follows from that happens later: the answer does not wait for it. */
-  spared?(services: S, work: SparedWork): void;
+  spared?(work: SparedWork, recorder: Recorder): void;
   /**
    * Writes of these files are granted, and their answer waits. Resolves with the paths of those that have uncommitted work of
    * which there is no copy; undefined: there are none.
    */
-  writesBegin?(services: S, files: readonly FileRef[]): Promise<readonly string[]> | undefined;
+  writesBegin?(files: readonly FileRef[]): Promise<readonly string[]> | undefined;
   /** A write has ended. What follows from that happens later: the event's other actions do not wait for it. */
-  written?(services: S, write: EndedWrite): void;
+  written?(write: EndedWrite): void;
   /** A session has ended. */
-  sessionGone?(services: S, session: string): void;
+  sessionGone?(session: string): void;
   /** A signal stopped the session's process, or it runs on. */
-  processStopped?(services: S, session: string, isStopped: boolean): void;
+  processStopped?(session: string, isStopped: boolean): void;
 }
 
-/** The slices that have something to do at each point. */
-export type HookPoints<S> = {
-  readonly [P in keyof HookPart<S>]-?: readonly Pick<Required<HookPart<S>>, P>[];
-};
-
-/** Returns the slices at each point, in their order. */
-export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
-  const at = <P extends keyof HookPart<S>>(point: P) =>
-    parts.filter((part): part is HookPart<S> & Pick<Required<HookPart<S>>, P> => part[point] !== undefined);
-  return {
-    homeTold: at("homeTold"),
-    isElsewhere: at("isElsewhere"),
-    beginsIn: at("beginsIn"),
-    introduction: at("introduction"),
-    teammate: at("teammate"),
-    alive: at("alive"),
-    changed: at("changed"),
-    turnOver: at("turnOver"),
-    prompted: at("prompted"),
-    contextLost: at("contextLost"),
-    teamIdle: at("teamIdle"),
-    waitsFor: at("waitsFor"),
-    eventWaits: at("eventWaits"),
-    news: at("news"),
-    beforeNotes: at("beforeNotes"),
-    completed: at("completed"),
-    lineEnded: at("lineEnded"),
-    spared: at("spared"),
-    writesBegin: at("writesBegin"),
-    written: at("written"),
-    sessionGone: at("sessionGone"),
-    processStopped: at("processStopped"),
-  };
-}
+/** The slices, in their order. */
+export type HookPoints = readonly HookPart[];

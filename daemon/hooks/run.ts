@@ -2,33 +2,30 @@
 
 import { lstatSync, readFileSync, renameSync, unlinkSync } from "node:fs";
 import * as z from "zod";
-import type { HookPlan } from "../../hooks/seam/plan.ts";
 import { actionTraits, type HookAction, type HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { rowsOfActor, rowsOfSession } from "../core/tables/locks.ts";
-import { leadActions, leadHooks, leadParts } from "../leading.ts";
+import { type LeadingParts, leadActions, leadHooks, leadPoints } from "../leading.ts";
 import type { Services } from "../options.ts";
-import { rescueActions, rescuePart } from "../rescue/wiped.ts";
-import type { Call } from "../server/call.ts";
+import { rescueActions } from "../rescue/wiped.ts";
 import { checkOwnFiles, lock } from "./edits/edit.ts";
-import { type Grants, settleGrants } from "./edits/edit-lock.ts";
+import { settleGrants } from "./edits/edit-lock.ts";
 import { flightEnd, shellEnd } from "./edits/write-actions.ts";
 import {
   type ActionHandler,
   type ActionOf,
   actorOfAction,
-  type EventRun,
+  type EndEvent,
+  type HookEvent,
   propose,
-  type Run,
-  Scope,
 } from "./event.ts";
 import { guard, releaseIndex, releaseIndexes } from "./guard/guard.ts";
 import { endLineFlight, plainFiles, releaseLineFiles } from "./guard/plain-files.ts";
 import { agentGone, inbox, notes } from "./inbox.ts";
-import { type HookServices, type HookServicesOptions, hookServices } from "./parts.ts";
+import { type HookParts, type HookPartsOptions, hookParts, type Kept, type Needs } from "./parts.ts";
 import { glance, listPeersInTurn } from "./peers.ts";
-import { type Delivery, type HookPart, hookPoints } from "./points.ts";
+import type { HookPart, HookPoints } from "./points.ts";
 import { branchPart } from "./session-work.ts";
 import {
   awaitRelease,
@@ -65,7 +62,7 @@ const baseActions = {
   flight_end: flightEnd,
   shell_end: shellEnd,
   release_index: releaseIndex,
-  renew: (run, action) => propose(run, "renew", { type: "lease_renew", actor: actorOfAction(run, action) }),
+  renew: (event, action) => propose(event, "renew", { type: "lease_renew", actor: event.actor(action) }),
   record_tool_use: recordToolUse,
   turn_end: turnEnd,
   reconcile,
@@ -87,31 +84,29 @@ export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D
   ...rescueActions,
 };
 
-const parts: readonly HookPart<HookServices>[] = [branchPart, ...leadParts];
-const pointsWithRescue = hookPoints<HookServices>([...parts, rescuePart]);
-const pointsWithout = hookPoints<HookServices>(parts);
-
-/** Returns `services` with those of hooks, of both halves. */
-export function allHookServices(services: Services, options: HookServicesOptions) {
+/** Returns the parts of both halves. */
+export function keptByHooks(services: Services, options: HookPartsOptions): Kept<LeadingParts> {
   const trusted = leadHooks.trustedReader(options);
-  const points = options.config.values.rescue === "off" ? pointsWithout : pointsWithRescue;
-  const base = hookServices(services, { ...options, trusted, trustedIn: leadHooks.trustedIn, points });
-  return leadHooks.services(base, { ...options, trusted });
+  const base = hookParts(services, { ...options, trusted, trustedIn: leadHooks.trustedIn });
+  return leadHooks.parts(services, base, { ...options, trusted });
+}
+
+/** Returns the slices at the points of the base, with `more`. */
+export function pointsOf(
+  services: Services,
+  parts: Kept<LeadingParts>,
+  more: readonly HookPart[] = [],
+): HookPoints {
+  return [branchPart(parts.peers.branches), ...leadPoints(services, parts), ...more];
 }
 
 /** The table has one handler for each name; the compiler cannot see that an action gets its own. */
 type AnyHandler = ActionHandler<HookAction["do"]>;
 
-/** Runs the plan. The caller settles `delivery` when it knows whether the client got the answer. */
-export async function runPlan(
-  services: HookServices,
-  call: Call,
-  plan: HookPlan,
-  delivery: Delivery,
-): Promise<readonly HookOutcome[]> {
-  const grants: Grants = [];
-  const run: Run = { services, call, plan, delivery, scope: new Scope(services), grants };
-  noteSigns(services, plan);
+/** Runs the event's plan. The caller settles its delivery when it knows whether the client got the answer. */
+export async function runPlan(event: HookEvent, parts: HookParts): Promise<readonly HookOutcome[]> {
+  const { plan, grants, presence } = event;
+  noteSigns(event);
   const outcomes: HookOutcome[] = [];
   let isRefused = false;
   let isDenied = false;
@@ -123,12 +118,12 @@ export async function runPlan(
       // The tool is denied: it needs no lock and no look at others' files.
       if (isDenied && traits.waits) continue;
       const handle: AnyHandler = actionHandlers[action.do];
-      const done = handle(run, action);
+      const done = handle(event, action, parts);
       // Nearly every action is done at once, and a wait for nothing costs a turn of the microtasks.
       const outcome = done instanceof Promise ? await done : done;
       if (outcome === null) continue;
       outcomes.push(outcome);
-      const stopsIt = "verdict" in outcome && stops(services, outcome.verdict);
+      const stopsIt = "verdict" in outcome && stops(event, outcome.verdict);
       isStopped ||= stopsIt;
       isDenied ||= stopsIt && (traits.holdsBack || !outcome.ok);
       // Where Kite only observes, a tool that it would deny runs like any other.
@@ -141,15 +136,15 @@ export async function runPlan(
   const { session, agent, doing } = plan;
   if (session !== null && doing !== null) {
     // Only now does a write have its lock.
-    if (isStopped) services.presence.did(session, agent, { ...doing, verb: "refused" });
-    else if (!isRefused) services.presence.did(session, agent, doing);
+    if (isStopped) presence.did(session, agent, { ...doing, verb: "refused" });
+    else if (!isRefused) presence.did(session, agent, doing);
   }
   return outcomes;
 }
 
 /** A heartbeat is a sign of life as its event comes: the actions before it may wait for the log. */
-function noteSigns({ presence, clock }: HookServices, { actions }: HookPlan): void {
-  for (const action of actions) {
+function noteSigns({ presence, clock, plan }: HookEvent): void {
+  for (const action of plan.actions) {
     if (action.do !== "heartbeat" || (action.agent === undefined && action.agentName !== undefined)) continue;
     const own = presence.pulse(action.session, action.agent ?? null);
     if (own !== undefined) own.signAt = clock.now();
@@ -173,8 +168,8 @@ const lineSchema = z.object({
 type Line = z.infer<typeof lineSchema>;
 
 /** Takes the lines that hook clients left at `path`, the oldest first, and removes them. Returns how many there were. */
-export async function takeUnheardEnds(services: HookServices, path: string): Promise<number> {
-  if (services.adapters.size === 0) return 0;
+export async function takeUnheardEnds(services: Services & HookParts, path: string): Promise<number> {
+  if (services.entry.adapters.size === 0) return 0;
   let count = 0;
   // One that a daemon was taking when it was killed, the older half, and the rest.
   for (const file of [`${path}.taken`, `${path}.old`, path]) {
@@ -212,41 +207,43 @@ function parsedLine(line: string): unknown {
   }
 }
 
-async function take(services: HookServices, { at, pid, event, client }: Line): Promise<void> {
-  const adapter = services.adapters.get(client);
+async function take(services: Services & HookParts, { at, pid, event, client }: Line): Promise<void> {
+  const { engine, clock, entry, config, calls } = services;
+  const adapter = entry.adapters.get(client);
   if (adapter === undefined) return;
-  const { engine, clock, socket, ownFiles, calls } = services;
-  const context = { env: {}, ppid: pid, socket, home: ownFiles.home, waitMs: 0, wake: false, calls };
+  const from = { socket: entry.socket, home: config.ownFiles.home, calls: calls.ids };
+  const context = { env: {}, ppid: pid, ...from, waitMs: 0, wake: false };
   const { session: id } = adapter.plan(event, context);
   const session = id === null ? undefined : engine.state.sessions.live.get(id);
   // An id that began anew after the line is another session.
   if (session === undefined || session.registeredAt > at) return;
   const plan = adapter.plan({ ...event, cwd: session.cwd }, context);
   const atMs = at + engine.now - clock.wall();
-  for (const action of plan.actions) await endBy({ services, plan }, action, atMs);
+  const { node, facts, presence, recorder } = services;
+  const ending = { node, engine, clock, facts, presence, recorder, plan };
+  for (const action of plan.actions) await endBy(ending, services, action, atMs);
 }
 
 /** Does what the action ends, as of `atMs` (core time). */
-async function endBy(run: EventRun, action: HookAction, atMs: number): Promise<void> {
-  const { services, plan } = run;
+async function endBy(event: EndEvent, parts: HookParts, action: HookAction, atMs: number): Promise<void> {
   switch (action.do) {
     case "flight_end":
-      await flightEnd(run, action);
+      await flightEnd(event, action, parts);
       return;
     case "shell_end":
-      await releaseIndexes(services, actorOfAction(run, action), action.toolUseId);
-      await endLineFlight(services, actorOfAction(run, action), action.toolUseId);
+      await releaseIndexes(event, actorOfAction(event, action), action.toolUseId);
+      await endLineFlight(event, actorOfAction(event, action), action.toolUseId);
       return;
     case "turn_end":
-      await turnEndUnheardEnds(run, action, atMs);
+      await turnEndUnheardEnds(event, parts, action, atMs);
       return;
     case "heartbeat":
-      atRest(services, action, atMs);
+      atRest(event, action, atMs);
       return;
     case "suspend":
     case "end":
-      if (hasLater(services, plan, atMs)) return;
-      await (action.do === "end" ? end(run, action) : suspend(run, action));
+      if (hasLater(event, atMs)) return;
+      await (action.do === "end" ? end(event, action, parts) : suspend(event, action, parts));
       return;
     default:
       return;
@@ -254,22 +251,23 @@ async function endBy(run: EventRun, action: HookAction, atMs: number): Promise<v
 }
 
 async function turnEndUnheardEnds(
-  run: EventRun,
+  event: EndEvent,
+  { calls, points }: Needs<"calls" | "points">,
   action: ActionOf<"turn_end">,
   untilMs: number,
 ): Promise<void> {
-  const { engine, presence, clientTasks } = run.services;
-  const actor = actorOfAction(run, action);
+  const { engine, presence } = event;
+  const actor = actorOfAction(event, action);
   const rows = rowsOfActor(engine.state.locks.actors, actor);
   const isLater = rows.some(row => holdsOf(engine.state, row).some(({ touched }) => touched > untilMs));
   await engine.submitAndWait({ type: "turn_end", actor, keepPrompt: null, untilMs });
   if (isLater || isInLaterTurn(presence.pulse(actor.session, actor.agent), untilMs)) return;
-  clientTasks.turnEnded(actor);
-  if (actor.agent === null) turnOver(run.services, actor.session);
+  calls.tasks.turnEnded(actor);
+  if (actor.agent === null) turnOver(points, actor.session);
 }
 
 /** The agent's turn is over, or the agent. */
-function atRest(services: HookServices, action: ActionOf<"heartbeat">, atMs: number): void {
+function atRest(services: Services, action: ActionOf<"heartbeat">, atMs: number): void {
   const { presence } = services;
   const { session, agent = null, active, ended = false, stopped = false, failed = false } = action;
   const row = presence.of(session);
@@ -284,7 +282,7 @@ function atRest(services: HookServices, action: ActionOf<"heartbeat">, atMs: num
 }
 
 /** Whether anything of the session is known to have come after `atMs`. */
-function hasLater({ engine, presence }: HookServices, { session }: HookPlan, atMs: number): boolean {
+function hasLater({ engine, presence, plan: { session } }: EndEvent, atMs: number): boolean {
   if (session === null) return false;
   const { state } = engine;
   const row = presence.rows.get(session);

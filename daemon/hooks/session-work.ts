@@ -188,18 +188,14 @@ export function withSlash(path: string, isDirectory: boolean): string {
 // How near the work of other sessions is to one's own: the same files first, then the same directory, then the same branch.
 // Files are compared by their paths within their worktrees, because what two worktrees change has to be merged.
 
-/** What sessions' work is looked up in. */
-interface WorkSource extends RowSource {
-  readonly sessionWorks: SessionWorks;
-}
-
 /** 0: the same file; 1: the same directory; 2: neither. */
 type Distance = 0 | 1 | 2;
 
 /** The files and directories of one session's work, by which others are compared. */
 export class Nearness {
   readonly #self: Session;
-  readonly #source: WorkSource;
+  readonly #source: RowSource;
+  readonly #works: SessionWorks;
   readonly #files: ReadonlySet<string>;
   /** Directories that are part of the work as a whole. */
   readonly #whole: ReadonlySet<string>;
@@ -210,10 +206,11 @@ export class Nearness {
   /** Every directory above a file. */
   readonly #above: ReadonlySet<string>;
 
-  constructor(source: WorkSource, self: Session) {
+  constructor(source: RowSource, works: SessionWorks, self: Session) {
     this.#self = self;
     this.#source = source;
-    const work = source.sessionWorks.of(source, self).paths;
+    this.#works = works;
+    const work = works.of(source, self).paths;
     this.#files = new Set(work.filter(path => !path.endsWith("/")));
     this.#whole = new Set(work.filter(path => path.endsWith("/")));
     this.#folders = new Set(work.map(folderOf));
@@ -247,7 +244,7 @@ export class Nearness {
   }
 
   #ofSession(session: Session): Distance {
-    const { folders } = this.#source.sessionWorks.of(this.#source, session);
+    const { folders } = this.#works.of(this.#source, session);
     if (folders.size === 0) return this.#ofFolder(startOf(session));
     let nearest: Distance = 2;
     for (const [folder, paths] of folders) {
@@ -363,7 +360,7 @@ function takeNamed(left: Map<string, Marked>, name: string): Marked | undefined 
  * Returns the other sessions of the project that declared, claimed or keep locked something. What passes by itself does not
  * count.
  */
-export function marksOf(source: WorkSource, self: Session): PeerMarks["sessions"] {
+export function marksOf(source: RowSource, works: SessionWorks, self: Session): PeerMarks["sessions"] {
   const marks = new Map<string, Marked>();
   let left: number = limits.nearSessionsMax;
   // Those that came first, so that the same ones are compared each time.
@@ -371,7 +368,7 @@ export function marksOf(source: WorkSource, self: Session): PeerMarks["sessions"
     if (one === self) continue;
     if (left === 0) break;
     left -= 1;
-    const { mark } = source.sessionWorks.of(source, one);
+    const { mark } = works.of(source, one);
     if (mark !== null) marks.set(one.id, { name: one.name, mark });
   }
   return marks;
@@ -396,15 +393,17 @@ export class BranchLooks {
   readonly #waiting = new Set<string>();
   /** Sessions that are looked at; true: once more after that. */
   readonly #running = new Map<string, boolean>();
+  readonly #services: Services;
   readonly #onTrouble: (message: string, error: unknown) => void;
 
-  constructor(onTrouble: (message: string, error: unknown) => void) {
+  constructor(services: Services, onTrouble: (message: string, error: unknown) => void) {
+    this.#services = services;
     this.#onTrouble = onTrouble;
   }
 
   /** The session's branch may have other commits now. Resolves when the log has them; nobody has to wait for that. */
-  async look(services: Services, session: string): Promise<void> {
-    if (!isShared(services, session)) return;
+  async look(session: string): Promise<void> {
+    if (!isShared(this.#services, session)) return;
     if (this.#running.has(session)) {
       this.#running.set(session, true);
       return;
@@ -412,7 +411,7 @@ export class BranchLooks {
     try {
       do {
         this.#running.set(session, false);
-        await this.#look(services, session);
+        await this.#look(session);
       } while (this.#running.get(session) === true);
     } catch (error) {
       this.#onTrouble("a look at the files of a branch failed", error);
@@ -422,19 +421,19 @@ export class BranchLooks {
   }
 
   /** The log has a write of the session: a look follows, at once if the last one was long ago. */
-  wrote(services: Services, session: string): void {
-    if (this.#waiting.has(session) || !isShared(services, session)) return;
+  wrote(session: string): void {
+    if (this.#waiting.has(session) || !isShared(this.#services, session)) return;
     this.#waiting.add(session);
-    const { clock } = services;
+    const { clock } = this.#services;
     const lastMs = this.#lookedAtMs.get(session) ?? Number.NEGATIVE_INFINITY;
     clock.at(Math.max(clock.now(), lastMs + limits.branchLookPauseMs), () => {
       this.#waiting.delete(session);
-      void this.look(services, session);
+      void this.look(session);
     });
   }
 
-  async #look(services: Services, id: string): Promise<void> {
-    const { engine, facts, clock } = services;
+  async #look(id: string): Promise<void> {
+    const { engine, facts, clock } = this.#services;
     this.#lookedAtMs.set(id, clock.now());
     const session = engine.state.sessions.live.get(id);
     if (session === undefined) return;
@@ -443,8 +442,8 @@ export class BranchLooks {
     if ("unreachable" in repository || repository.gitDir === null) return;
     const place = { worktree, gitDir: repository.gitDir };
     // In this order a file that is committed meanwhile is in one of the two, or in both.
-    const work = await workOf(services, session, place);
-    const commits = work === null ? null : await this.#commits(services, session, place);
+    const work = await workOf(this.#services, session, place);
+    const commits = work === null ? null : await this.#commits(session, place);
     if (work === null || commits === null) return;
     const now = engine.state.sessions.live.get(id);
     if (now === undefined || now.begun !== begun || now.project !== project || now.branch !== branch) return;
@@ -456,10 +455,10 @@ export class BranchLooks {
 
   /** Returns the files that the commits of the session's branch changed; null: they cannot be told now. */
   async #commits(
-    { facts }: Services,
     { id, project, branch, begun }: SessionBranchLooks,
     place: GitPlace,
   ): Promise<readonly BranchFile[] | null> {
+    const { facts } = this.#services;
     const log = await facts.stamped(`${place.gitDir}/logs/HEAD`);
     const mark = JSON.stringify([begun, project, branch, place.gitDir, log?.stamp]);
     const seen = this.#seen.get(id);
@@ -495,24 +494,22 @@ async function workOf(
   return [...states].flatMap(([file, state]) => (isWork(state) ? [[file, uncommitted] as const] : []));
 }
 
-export interface LookingServices extends Services {
-  readonly branchLooks: BranchLooks;
+/** An agent, or a person beside it, commits in a shell line, in a turn, or between two. */
+export function branchPart(branches: BranchLooks): HookPart {
+  return {
+    prompted: session => void branches.look(session),
+    lineEnded: ({ actor }) => void branches.look(actor.session),
+    turnOver: session => void branches.look(session),
+  };
 }
 
-/** An agent, or a person beside it, commits in a shell line, in a turn, or between two. */
-export const branchPart: HookPart<LookingServices> = {
-  prompted: (services, session) => void services.branchLooks.look(services, session),
-  lineEnded: (services, { actor }) => void services.branchLooks.look(services, actor.session),
-  turnOver: (services, session) => void services.branchLooks.look(services, session),
-};
-
 /** A turn may have edits alone, for as long as it lasts, and an agent without hooks has no turns. */
-export function looksAfterWrites(services: LookingServices): Listener {
+export function looksAfterWrites(branches: BranchLooks): Listener {
   return {
     commands: ["flight_end", "writes_noted"],
     stepped: ({ command }) => {
       if ((command.type === "flight_end" || command.type === "writes_noted") && command.noted !== undefined)
-        services.branchLooks.wrote(services, command.actor.session);
+        branches.wrote(command.actor.session);
     },
   };
 }

@@ -114,6 +114,8 @@ interface Waiting {
 
 export class HookWakes {
   readonly #rows = new Map<string, Row>();
+  /** Sessions with refused files, or whose hook waits: a granted lock of others tells nothing. */
+  readonly sessions: ReadonlyMap<string, unknown> = this.#rows;
   readonly #waiting = new Set<Waiting>();
 
   /** Records that a hook's lock was granted or refused. Agents within a session do not count: they do not stop. */

@@ -24,6 +24,7 @@ import type { Reply } from "../core/tables/entries.ts";
 import type { Lineage } from "../core/tables/naming.ts";
 import type { Unreachable } from "../facts/filesystem.ts";
 import { isCleanState, type WorktreeState } from "../facts/worktree-state.ts";
+import type { Services } from "../options.ts";
 import {
   callerOf,
   type HandlersOf,
@@ -36,7 +37,7 @@ import { signOfLife } from "../sessions/proposals.ts";
 import { noteReply } from "../trail/decisions.ts";
 import type { Keyed } from "../views/paging.ts";
 import type { GreenRun } from "./gate-memory.ts";
-import type { FoundChecks, LeadServices } from "./services.ts";
+import type { FoundChecks, LeadParts, LeadServices } from "./services.ts";
 import { type Check, commandHash } from "./settings.ts";
 
 // Which checks matter after a change of files. Globs come from a file that any agent may write: matching takes turns.
@@ -84,10 +85,10 @@ function lengthOf(texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + text.length, 0);
 }
 
-type Needed = Pick<LeadServices, "engine" | "checks" | "facts" | "greenRuns" | "completionTries">;
+type Needed = Pick<LeadParts, "checks" | "greenRuns" | "completionTries">;
 
 /** One agent in its worktree. */
-interface Asking extends Needed {
+interface Asking extends Pick<Services, "engine" | "facts">, Pick<LeadParts, "completionTries"> {
   readonly me: Lineage;
   readonly project: string;
   readonly worktree: string;
@@ -103,20 +104,20 @@ interface CheckFacts extends Pick<CompletionFacts, "checks" | "worktree" | "chec
 
 /** `place`: a directory in the worktree. Only trusted checks count, and of these the ones that matter for the agent's own work or for what is not committed. */
 export async function checkFacts(
-  services: Needed,
+  { engine, facts }: Services,
+  { checks, greenRuns, completionTries }: Needed,
   me: Lineage,
   place: string,
   declaration: Declaration | undefined,
 ): Promise<CheckFacts> {
-  const { engine, checks, facts } = services;
   const all = await checks.for(place);
-  if ("unreachable" in all) return notSeen(services, me, place, all.unreachable);
+  if ("unreachable" in all) return notSeen(completionTries, me, place, all.unreachable);
   const checksChanged = all.trust === "changed";
   const { project, worktree } = all;
   const nothing = { checks: [], worktree, checksChanged, unseen: null, runs: new Map() };
   if (all.checks.length === 0) return nothing;
   const found = await facts.repository(place);
-  if ("unreachable" in found) return notSeen(services, me, all.worktree, found.unreachable);
+  if ("unreachable" in found) return notSeen(completionTries, me, all.worktree, found.unreachable);
   const { gitDir } = found;
   // No answer could be another one tomorrow.
   if (gitDir === null) {
@@ -125,16 +126,16 @@ export async function checkFacts(
   }
   const { seq } = engine.state;
   const state = await facts.worktreeState({ worktree, gitDir });
-  if ("unreachable" in state) return notSeen(services, me, worktree, state.unreachable);
-  services.greenRuns.saw(worktree, state, seq);
-  const asking = { ...services, me, project, worktree };
+  if ("unreachable" in state) return notSeen(completionTries, me, worktree, state.unreachable);
+  greenRuns.saw(worktree, state, seq);
+  const asking = { engine, facts, completionTries, me, project, worktree };
   const wanted = await wantedOf(asking, all, state, declaration);
   const named = wanted.map(({ name, command }) => ({ name, command: commandHash(command) }));
   const statuses = checkStatuses(engine.state, { project, worktree }, named, state);
   const [standing, runs] = [[] as CheckFact[], new Map<string, number>()];
   for (const { name, command } of named) {
     const status = statuses.get(name) ?? "never_run";
-    const run = services.greenRuns.of({ project, worktree, name }, command);
+    const run = greenRuns.of({ project, worktree, name }, command);
     const fact = await standingOf(asking, { name, status, run }, { gitDir, state });
     standing.push(fact);
     if (run !== null && fact.state === "stale") runs.set(name, run.n);
@@ -143,7 +144,12 @@ export async function checkFacts(
 }
 
 /** What cannot be looked at holds the agent back a few times, and is in the trail after that. */
-function notSeen({ completionTries }: Needed, { actor }: Lineage, worktree: string, why: string): CheckFacts {
+function notSeen(
+  completionTries: LeadParts["completionTries"],
+  { actor }: Lineage,
+  worktree: string,
+  why: string,
+): CheckFacts {
   const isSpent = completionTries.isSpent(actor, unseenReason);
   const runs = new Map(isSpent ? [] : [[unseenReason, null]]);
   return { checks: [], worktree, checksChanged: false, unseen: { why: plain(why), isSpent }, runs };

@@ -40,18 +40,19 @@ import { isLeadRole } from "../core/tables/role-words.ts";
 import { type Session, sessionsOf } from "../core/tables/sessions.ts";
 import { findTask, isTask } from "../core/tasks/replies.ts";
 import { projectAt } from "../facts/repositories.ts";
-import { type ActionHandler, type ActionOf, actorOfAction } from "../hooks/event.ts";
+import type { ActionHandler, ActionOf, HookEvent } from "../hooks/event.ts";
 import { usesWithAliases } from "../hooks/guard/places.ts";
-import type { HookServices } from "../hooks/parts.ts";
+import type { Kept, Needs } from "../hooks/parts.ts";
 import type { HookPart } from "../hooks/points.ts";
 import { isHeldBack } from "../hooks/verdict.ts";
+import type { Services } from "../options.ts";
 import type { DaemonServices, DeclarePart, Target, TaskGate } from "../requests/handler.ts";
 import { isRefusal } from "../server/call.ts";
 import { decidedBy } from "../trail/decisions.ts";
 import { workedOn } from "../views/sessions.ts";
 import { checkFacts } from "./checks.ts";
 import { creationFindings, roleFacts } from "./roles.ts";
-import type { LeadRun, LeadServices } from "./services.ts";
+import type { LeadHandler, LeadParts, LeadServices } from "./services.ts";
 
 // Asks the quality gate whether an agent may call a task done.
 
@@ -60,17 +61,15 @@ function fieldsOf(missing: readonly string[]): string {
   return [...new Set(missing.map(sentence => sentence.split(":", 1)[0] ?? ""))].join(", ");
 }
 
-type Needed = Pick<
-  LeadServices,
-  "engine" | "rules" | "checks" | "facts" | "presence" | "greenRuns" | "completionTries"
->;
+type Completing = Pick<LeadParts, "config" | "checks" | "greenRuns" | "completionTries">;
 
 /**
  * Returns what is missing; `task` is a task of Kite's queue, null for one of the client's own list. `cwd` is the caller's
  * directory, if it is known.
  */
 export async function completionFindings(
-  services: Needed,
+  services: Services,
+  parts: Completing,
   actor: Actor,
   task: string | null,
   cwd: string | null,
@@ -78,26 +77,26 @@ export async function completionFindings(
   const { state } = services.engine;
   const session = state.sessions.live.get(actor.session);
   if (session === undefined) return [];
-  const { gates } = await services.rules.at(session);
-  if (gates.quality === "off") return changedText(services, session);
+  const { gates } = await parts.config.rules.at(session);
+  if (gates.quality === "off") return changedText(parts, session);
   const me = { actor, ancestors: services.presence.ancestors(actor.session, actor.agent) };
   const declaration = state.declarations.live.get(noteKey(actor));
   const { openDebate, project } = aboutTask(services, task, session);
   const place = await placeOf(services, session, project, cwd);
-  const { runs, ...standing } = await checkFacts(services, me, place, declaration);
+  const { runs, ...standing } = await checkFacts(services, parts, me, place, declaration);
   const findings = beforeCompletion(gates, { declaration, ...standing, openDebate });
   const held = findings.filter(({ mode }) => mode === "enforce").flatMap(({ missing }) => missing);
-  if (held.length === 0) services.completionTries.passed(actor);
+  if (held.length === 0) parts.completionTries.passed(actor);
   else if (held.length === runs.size) {
     // Nothing else holds the agent back.
-    for (const [reason, run] of runs) services.completionTries.refused(actor, reason, run);
+    for (const [reason, run] of runs) parts.completionTries.refused(actor, reason, run);
   }
   return findings;
 }
 
 /** The open debate that the task requires, and its project; of a task that nobody knows, its agent's. */
 function aboutTask(
-  { engine }: Needed,
+  { engine }: Services,
   name: string | null,
   { project }: Session,
 ): { readonly openDebate: string | null; readonly project: string } {
@@ -115,7 +114,7 @@ function aboutTask(
  * elsewhere says nothing of the task.
  */
 async function placeOf(
-  { facts }: Needed,
+  { facts }: Services,
   session: Session,
   project: string,
   cwd: string | null,
@@ -126,64 +125,67 @@ async function placeOf(
 }
 
 /** Without the gate, an agent is still told that the text is no longer the one that a person trusted. */
-async function changedText({ checks }: Needed, { cwd }: Session): Promise<GateFinding[]> {
+async function changedText({ checks }: Completing, { cwd }: Session): Promise<GateFinding[]> {
   const all = await checks.for(cwd);
   const isChanged = !("unreachable" in all) && all.trust === "changed";
   return isChanged ? [{ gate: "quality", mode: "warn", missing: [changed] }] : [];
 }
 
-async function gateWrite(run: LeadRun, action: ActionOf<"gate_write">): Promise<HookOutcome> {
-  const { services } = run;
-  const actor = actorOfAction(run, action);
-  const session = services.engine.state.sessions.live.get(action.session);
+async function gateWrite(
+  event: HookEvent,
+  action: ActionOf<"gate_write">,
+  parts: LeadParts,
+): Promise<HookOutcome> {
+  const { state } = event.engine;
+  const actor = event.actor(action);
+  const session = state.sessions.live.get(action.session);
   if (session === undefined || action.isOwn) return passed("gate_write");
-  const found = await run.scope.ruledFile(action);
+  const found = await event.ruledFile(action);
   // What cannot be read now holds nobody back: the lock, which comes next, tells of it.
   if (isRefusal(found)) return passed("gate_write");
   const { file, rules } = found;
   const path = pathOf(file);
   if (rules.ignoresAnyway(path) || isKites(session, path)) return passed("gate_write");
-  const within = await pathInProject(services, session, file);
+  const within = await pathInProject(event, session, file);
   if (within === null) return passed("gate_write");
-  const declaration = services.engine.state.declarations.live.get(noteKey(actor));
-  const lead = leadOf(services, actor, declaration);
-  const role = roleFacts(services.engine.state, actor, session.project);
+  const declaration = state.declarations.live.get(noteKey(actor));
+  const lead = leadOf(event, actor, declaration);
+  const role = roleFacts(state, actor, session.project);
   const written = { key: file.key, path: action.file, isCode: !isDocument(path), isTest: isTest(within) };
   const facts = { declaration, lead, role, file: written };
-  return decided(run, "gate_write", actor, beforeWrite(rules.gates, facts), [path, action.file]);
+  return decided(event, parts, "gate_write", actor, beforeWrite(rules.gates, facts), [path, action.file]);
 }
 
 /** Asks before a line's git commands, tests and builds in the project; where only the shell knows the folder, it passes. */
-async function gateShell(run: LeadRun, action: ActionOf<"gate_shell">): Promise<HookOutcome> {
-  const { services } = run;
-  const { state } = services.engine;
-  const actor = actorOfAction(run, action);
+const gateShell: LeadHandler<"gate_shell"> = async (event, action, parts) => {
+  const { state } = event.engine;
+  const actor = event.actor(action);
   const session = state.sessions.live.get(action.session);
   const { role: has, by } = roleOf(state, actor);
   if (session === undefined || rolesBeyond(has).length === 0) return passed("gate_shell");
-  const { gates } = await services.rules.at(session);
+  const { gates } = await parts.config.rules.at(session);
   if (gatesFor(gates, by).role === "off") return passed("gate_shell");
   const uses: ShellUse[] = [];
-  for (const use of await usesWithAliases(services, action, action.cwd))
-    if (await isOfProject(services, session.project, use)) uses.push(use);
+  for (const use of await usesWithAliases(event, action, action.cwd))
+    if (await isOfProject(event, session.project, use)) uses.push(use);
   const named = (does: ShellUse["does"]) => uses.filter(one => one.does === does).map(({ name }) => name);
   const beyondOwn: string[] = [];
   for (const use of uses)
-    if (use.does === "git" && !(use.commits && (await isInOwn(services, session.worktree, use))))
+    if (use.does === "git" && !(use.commits && (await isInOwn(event, session.worktree, use))))
       beyondOwn.push(use.name);
   const role = roleFacts(state, actor, session.project);
   const findings = beforeShell(gates, { role, git: named("git"), beyondOwn, runs: named("run") });
-  return decided(run, "gate_shell", actor, findings);
-}
+  return decided(event, parts, "gate_shell", actor, findings);
+};
 
-async function isOfProject({ facts }: HookServices, project: string, { dir }: ShellUse): Promise<boolean> {
+async function isOfProject({ facts }: Services, project: string, { dir }: ShellUse): Promise<boolean> {
   if (dir === null) return false;
   const repository = await facts.repository(dir);
   return !("unreachable" in repository) && repository.project === project;
 }
 
 /** Whether the program runs in the session's worktree, and that is a linked one: a project's agents share its main one. */
-async function isInOwn({ facts }: HookServices, worktree: string, { dir }: ShellUse): Promise<boolean> {
+async function isInOwn({ facts }: Services, worktree: string, { dir }: ShellUse): Promise<boolean> {
   if (dir === null) return false;
   const repository = await facts.repository(dir);
   if ("unreachable" in repository || repository.worktree !== worktree) return false;
@@ -191,32 +193,30 @@ async function isInOwn({ facts }: HookServices, worktree: string, { dir }: Shell
   return gitDir !== null && projectAt(gitDir) !== project;
 }
 
-async function gateStop(run: LeadRun, action: ActionOf<"gate_stop">): Promise<HookOutcome> {
-  const { services } = run;
-  const actor = actorOfAction(run, action);
-  const session = services.engine.state.sessions.live.get(action.session);
-  const failure = services.toolFailures.pending(actor);
+const gateStop: LeadHandler<"gate_stop"> = async (event, action, parts) => {
+  const { failures, tasks } = parts.calls;
+  const actor = event.actor(action);
+  const session = event.engine.state.sessions.live.get(action.session);
+  const failure = failures.pending(actor);
   if (session === undefined || failure === null) return passed("gate_stop");
-  const { gates } = await services.rules.at(session);
+  const { gates } = await parts.config.rules.at(session);
   const findings = beforeStop(gates, { failure });
-  const outcome = decided(run, "gate_stop", actor, findings);
-  if (isHeldBack(services, outcome)) services.clientTasks.atWork(actor);
-  if (findings.length > 0)
-    run.delivery.whenTold(heard => (heard ? services.toolFailures.told(actor) : undefined));
+  const outcome = decided(event, parts, "gate_stop", actor, findings);
+  if (isHeldBack(event, outcome)) tasks.atWork(actor);
+  if (findings.length > 0) event.delivery.whenTold(heard => (heard ? failures.told(actor) : undefined));
   return outcome;
-}
+};
 
 /**
  * The client calls a task of its own list completed. It does so at each idle of the task's owner, too, when the owner's
  * turn is over: then no gate is asked, or the owner could never rest.
  */
-async function gateComplete(run: LeadRun, action: ActionOf<"gate_complete">): Promise<HookOutcome> {
-  const { services } = run;
-  const actor = actorOfAction(run, action);
-  if (services.clientTasks.isAtRest(actor)) return passed("gate_complete");
-  const findings = await completionFindings(services, actor, null, action.cwd);
-  return decided(run, "gate_complete", actor, findings);
-}
+const gateComplete: LeadHandler<"gate_complete"> = async (event, action, parts) => {
+  const actor = event.actor(action);
+  if (parts.calls.tasks.isAtRest(actor)) return passed("gate_complete");
+  const findings = await completionFindings(event, parts, actor, null, action.cwd);
+  return decided(event, parts, "gate_complete", actor, findings);
+};
 
 function passed(did: GateOutcome["did"]): HookOutcome {
   return { did, ok: true, verdict: "allow", findings: [], isRepeated: false, task: null };
@@ -224,25 +224,25 @@ function passed(did: GateOutcome["did"]): HookOutcome {
 
 /** Returns the outcome with what the agent is to be told; that goes to the trail, and counts as told when the answer is delivered. */
 function decided(
-  { services, plan, delivery }: LeadRun,
+  event: HookEvent,
+  { gateMemory, calls }: LeadParts,
   did: GateOutcome["did"],
   actor: Actor,
   found: readonly GateFinding[],
   files: readonly string[] = [],
 ): HookOutcome {
   // The gates know the main agent's declaration and role, and another one may act.
-  const findings =
-    services.likelyActor === null ? found : found.map(one => ({ ...one, mode: "warn" as const }));
+  const findings = event.likelyActor === null ? found : found.map(one => ({ ...one, mode: "warn" as const }));
   if (findings.length === 0) return passed(did);
-  const { gateMemory } = services;
+  const { plan } = event;
   const held = findings.filter(({ mode }) => mode === "enforce");
   const isHeld = held.length > 0;
   const told = isHeld ? held : gateMemory.unwarned(actor, findings, files);
   const isRepeated = isHeld ? gateMemory.isHeldAgain(actor, held) : told.length === 0;
   const verdict = gateVerdict(findings, isRepeated);
-  const [task] = workedOn(services.engine, actor.session, actor.agent);
+  const [task] = workedOn(event.engine, actor.session, actor.agent);
   if (verdict !== "allow") {
-    delivery.whenTold(heard => {
+    event.delivery.whenTold(heard => {
       if (!heard) return;
       if (isHeld) gateMemory.held(actor, told);
       else gateMemory.warned(actor, told, files);
@@ -253,9 +253,8 @@ function decided(
       decision: verdict === "deny" ? "deny" : "note",
     } as const;
     const [file = null] = files;
-    const by = { ...decidedBy(services, actor), event: plan.event, type: plan.tool, file };
-    if (services.notedDecisions.isFirst(plan, `${did} ${verdict} ${file}`))
-      services.recorder.note({ ...by, ...said });
+    const by = { ...decidedBy(event, actor), event: plan.event, type: plan.tool, file };
+    if (calls.decisions.isFirst(plan, `${did} ${verdict} ${file}`)) event.recorder.note({ ...by, ...said });
   }
   return { did, ok: true, verdict, findings: told, isRepeated, task: task?.description ?? null };
 }
@@ -285,7 +284,7 @@ function isKites(
  * what an agent keeps elsewhere is its own.
  */
 async function pathInProject(
-  { facts }: HookServices,
+  { facts }: Services,
   { worktree, project }: { readonly worktree: string; readonly project: string },
   file: FileRef,
 ): Promise<string | null> {
@@ -300,7 +299,7 @@ async function pathInProject(
 /**
  * An agent leads if it was given that role, or declares so. A main agent that declared no role leads while agents work that it began.
  */
-function leadOf(services: HookServices, actor: Actor, declaration: Declaration | undefined): Lead | null {
+function leadOf(services: Services, actor: Actor, declaration: Declaration | undefined): Lead | null {
   const role = declaration?.role.trim() ?? "";
   const isGiven = roleOf(services.engine.state, actor).role === "lead";
   const isDeclared = isLeadRole(role);
@@ -324,41 +323,41 @@ function leadOf(services: HookServices, actor: Actor, declaration: Declaration |
 
 // The actions that ask the gates, and what else of hooks concerns them.
 
-export const gateActions: { readonly [D in GateOutcome["did"]]: ActionHandler<D> } = {
-  gate_write: async (run: LeadRun, action) => {
-    const found = await run.scope.ruledFile(action);
-    // The lock, which comes next, tells why a file is not known.
-    const isAsked = !isRefusal(found) && asksBeforeWrites(run, actorOfAction(run, action), found.rules);
-    return isAsked ? gateWrite(run, action) : null;
-  },
-  gate_files: gateFiles,
-  gate_shell: gateShell,
-  gate_stop: (run: LeadRun, action) => {
-    const hasFailed = run.services.toolFailures.pending(actorOfAction(run, action)) !== null;
-    return hasFailed ? gateStop(run, action) : null;
-  },
-  gate_complete: gateComplete,
-};
-
 /** Asks before each file until a gate holds the line back; what was not asked of a file before is told once. */
-async function gateFiles(run: LeadRun, action: ActionOf<"gate_files">): Promise<HookOutcome | null> {
+const gateFiles: LeadHandler<"gate_files"> = async (event, action, parts) => {
   let warned: HookOutcome | null = null;
   for (const file of action.files) {
     const named = { ...action, do: "gate_write", file, isOwn: false } as const;
-    const found = await run.scope.ruledFile(named);
-    if (isRefusal(found) || !asksBeforeWrites(run, actorOfAction(run, named), found.rules)) continue;
-    if (action.hasNewFiles !== true && !(await isProjectFile(run.services, found.file))) continue;
-    const outcome = await gateWrite(run, named);
+    const found = await event.ruledFile(named);
+    if (isRefusal(found) || !asksBeforeWrites(event, named, found.rules)) continue;
+    if (action.hasNewFiles !== true && !(await isProjectFile(event, found.file))) continue;
+    const outcome = await gateWrite(event, named, parts);
     if (!("verdict" in outcome) || outcome.verdict === "allow") continue;
     const told = { ...outcome, did: "gate_files", file } as HookOutcome;
     if (outcome.verdict === "deny") return told;
     warned ??= told;
   }
   return warned;
-}
+};
+
+export const gateActions: { readonly [D in GateOutcome["did"]]: ActionHandler<D> } = {
+  gate_write: async (event, action, parts: LeadParts) => {
+    const found = await event.ruledFile(action);
+    // The lock, which comes next, tells why a file is not known.
+    const isAsked = !isRefusal(found) && asksBeforeWrites(event, action, found.rules);
+    return isAsked ? gateWrite(event, action, parts) : null;
+  },
+  gate_files: gateFiles,
+  gate_shell: gateShell,
+  gate_stop: (event, action, parts: LeadParts) => {
+    const hasFailed = parts.calls.failures.pending(event.actor(action)) !== null;
+    return hasFailed ? gateStop(event, action, parts) : null;
+  },
+  gate_complete: gateComplete,
+};
 
 /** Whether it is a file that is there, and that git does not ignore: build output is no code. */
-async function isProjectFile({ facts }: LeadServices, file: FileRef): Promise<boolean> {
+async function isProjectFile({ facts }: Services, file: FileRef): Promise<boolean> {
   const path = pathOf(file);
   const isThere = !file.dir && (await facts.stamped(path))?.stamp !== null;
   const around = isThere ? await facts.repository(dirname(path)) : null;
@@ -372,24 +371,26 @@ async function isProjectFile({ facts }: LeadServices, file: FileRef): Promise<bo
 const known = new WeakMap<Rules, boolean>();
 
 /** Whether a gate asks the actor before a write: for all agents, or for the role that it was given. */
-function asksBeforeWrites({ services }: LeadRun, actor: Actor, rules: Rules): boolean {
+function asksBeforeWrites(event: HookEvent, action: ActionOf<"gate_write">, rules: Rules): boolean {
   const asksAll = known.get(rules) ?? gatesWrites(rules.gates);
   known.set(rules, asksAll);
   if (asksAll) return true;
-  const { role, by } = roleOf(services.engine.state, actor);
+  const { state } = event.engine;
+  if (state.roles.size === 0 && state.declarations.live.size === 0) return false;
+  const { role, by } = roleOf(state, event.actor(action));
   return rolesBeyond(role).length > 0 && gatesFor(rules.gates, by).role !== "off";
 }
 
 /** Gates remember what they told an agent for as long as its model does. */
-export const gatePart: HookPart<LeadServices> = {
-  contextLost: ({ gateMemory }, actor) => gateMemory.forget(actor),
-};
+export function gatePart(_: Services, { gateMemory }: Kept<LeadParts>): HookPart {
+  return { contextLost: actor => gateMemory.forget(actor) };
+}
 
 // What the gates of roles and of quality say before an agent creates tasks, or calls one done.
 
 export const roleGate: TaskGate<LeadServices> = {
   ask: (services, by, step) => {
-    const asked = step === "create" ? creationFindings(services, by) : null;
+    const asked = step === "create" ? creationFindings(services, services, by) : null;
     if (asked === null) return null;
     return asked.then(findings => {
       const missing = missingOf(findings, "enforce");
@@ -403,7 +404,7 @@ export const roleGate: TaskGate<LeadServices> = {
 export const qualityGate: TaskGate<LeadServices> = {
   ask: (services, by, step) => {
     if (step === "create") return null;
-    return completionFindings(services, by, step.task, step.cwd).then(findings => {
+    return completionFindings(services, services, by, step.task, step.cwd).then(findings => {
       const missing = missingOf(findings, "enforce");
       const rule = "quality";
       if (missing.length > 0) {
@@ -430,8 +431,8 @@ const askers: ReadonlyMap<string, readonly GateName[]> = new Map([
   ["codeView", ["codeView", "quality"]],
 ]);
 
-export const askedParts: DeclarePart = async ({ rules }, session) => {
-  const { gates } = await rules.at(session);
+export const askedParts: DeclarePart = async ({ config }, session) => {
+  const { gates } = await config.rules.at(session);
   return reply => {
     if (reply?.ok !== true) return reply;
     const missing = Array.isArray(reply["missing"]) ? reply["missing"].map(String) : [];
@@ -447,13 +448,13 @@ function isAsked(gates: Gates, sentence: string): boolean {
 // The gates in force, as `query` shows them: a row for each project.
 
 const gates: Target<GatesRow> = {
-  open: async ({ engine, rules }: HookServices & DaemonServices, { project }) => {
+  open: async ({ engine, config }: DaemonServices & Needs<"config">, { project }) => {
     const all = [...engine.state.sessions.live.values()].map(session => session.project);
     const wanted = project === undefined ? [...new Set(all)].sort() : [project];
     const rows: GatesRow[] = [];
     // One after the other: the limit per device is everybody's.
     for (const one of wanted) {
-      const { gates } = await rules.at({ project: one, worktree: one });
+      const { gates } = await config.rules.at({ project: one, worktree: one });
       rows.push({ project: one, ...gates });
     }
     return () => rows.map(row => ({ place: 0, key: row.project, row: () => row }));

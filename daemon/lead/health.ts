@@ -9,14 +9,16 @@ import { isFinal } from "../core/lead/tables/spawns.ts";
 import type { State } from "../core/state.ts";
 import type { Reply } from "../core/tables/entries.ts";
 import { allAt, sessionsOf } from "../core/tables/sessions.ts";
+import type { Kept } from "../hooks/parts.ts";
 import type { HookPart } from "../hooks/points.ts";
+import type { Services } from "../options.ts";
 import { callerOf, type HandlersOf, type RequestHandler } from "../requests/handler.ts";
 import { retryOf } from "../server/call.ts";
 import type { PresenceTable } from "../sessions/presence.ts";
 import { signOfLife } from "../sessions/proposals.ts";
 import { decidedBy, noteReply } from "../trail/decisions.ts";
 import { isSharing, lostOf, noteOf, releaseShared } from "./health-watch.ts";
-import type { LeadServices } from "./services.ts";
+import type { LeadParts, LeadServices } from "./services.ts";
 
 /** The agent is told with its next event that waits: it may live. */
 const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, request, call) => {
@@ -94,13 +96,15 @@ function leadsAtWork({ engine: { state }, presence }: Source, id: string): boole
 
 // Signs of life go to the watch of agents' health, and what it found goes to those who lead them.
 
-export const healthPart: HookPart<LeadServices> = {
-  changed: ({ health }, { session, agent }) => health.sign(session, agent),
-  waitsFor: (services, session) => ({
-    isAtWork: leadsAtWork(services, session),
-    hasAlarm: () => services.healthNotes.hasAlarm({ session, agent: null }),
-  }),
-  news: ({ healthNotes }, reader, delivery) => healthNotes.offer(reader, delivery),
-  sessionGone: ({ health }, session) => health.forget(session),
-  processStopped: ({ health }, session, isStopped) => health.stopped(session, isStopped),
-};
+export function healthPart(services: Services, { health, healthNotes }: Kept<LeadParts>): HookPart {
+  return {
+    changed: ({ session, agent }) => health.sign(session, agent),
+    waitsFor: session => ({
+      isAtWork: leadsAtWork(services, session),
+      hasAlarm: () => healthNotes.hasAlarm({ session, agent: null }),
+    }),
+    news: (reader, delivery) => healthNotes.offer(reader, delivery),
+    sessionGone: session => health.forget(session),
+    processStopped: (session, isStopped) => health.stopped(session, isStopped),
+  };
+}

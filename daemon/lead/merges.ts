@@ -26,7 +26,6 @@ import {
 import type { Call } from "../server/call.ts";
 import type { Keyed, RowSource } from "../views/paging.ts";
 import { unreadReturn } from "./columns.ts";
-import type { LeadServices } from "./services.ts";
 
 // The author of a branch and its tasks, where machines share the project's tasks: merges stand in this machine's log, and the
 // tasks in the shared one. Requests look them up there.
@@ -213,12 +212,14 @@ export const mergeStats: StatsColumn = ({ engine, clock }) => {
 
 // A session that stops waits for the merges of its branch.
 
-export const mergePart: HookPart<LeadServices> = {
-  waitsFor: ({ engine }, session) => ({
-    hasBranch: mayBeMerged(engine.state, session),
-    cameBack: () => returnedTo(engine.state, session),
-  }),
-};
+export function mergePart({ engine }: Services): HookPart {
+  return {
+    waitsFor: session => ({
+      hasBranch: mayBeMerged(engine.state, session),
+      cameBack: () => returnedTo(engine.state, session),
+    }),
+  };
+}
 
 /** Whether somebody may merge the session's branch: it has a worktree of its own, or a merge of its branch waits already. */
 function mayBeMerged(state: State, session: string): boolean {

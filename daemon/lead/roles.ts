@@ -16,11 +16,11 @@ import { actorRow } from "../core/tables/naming.ts";
 import { numberOf } from "../core/tables/tasks.ts";
 import type { Log } from "../engine/engine.ts";
 import { type Listener, logOfSession } from "../engine/log-view.ts";
-import type { HookServices } from "../hooks/parts.ts";
+import type { Kept, Needs } from "../hooks/parts.ts";
 import type { HookPart } from "../hooks/points.ts";
 import type { Services } from "../options.ts";
 import { forward, type HandlersOf } from "../requests/handler.ts";
-import type { LeadServices } from "./services.ts";
+import type { LeadParts } from "./services.ts";
 
 // Roles for agents of other machines: a request sends them through the shared log, and the daemon of the agent's machine gives
 // them in its own.
@@ -103,40 +103,42 @@ export function roleFacts(state: State, actor: Actor, project: string): RoleFact
 
 /** Returns what the gate of roles finds before the actor creates tasks; null: it needs not be asked. */
 export function creationFindings(
-  { engine, rules }: Pick<HookServices, "engine" | "rules">,
+  { engine }: Services,
+  { config }: Needs<"config">,
   actor: Actor,
 ): Promise<GateFinding[]> | null {
   const session = engine.state.sessions.live.get(actor.session);
   if (session === undefined || rights[roleOf(engine.state, actor).role].creates) return null;
-  return rules
+  return config.rules
     .at(session)
     .then(({ gates }) => beforeCreation(gates, { role: roleFacts(engine.state, actor, session.project) }));
 }
 
 // What an agent reads of its role and of red tasks: whether it is held to it, and their numbers, are looked up when it is told.
 
-export const rolePart: HookPart<LeadServices> = {
-  completed: (services, id, notes) =>
-    withModes(
-      services,
-      id,
-      notes.map(note => numbered(services, id, note)),
-    ),
-};
+export function rolePart(services: Services, parts: Kept<LeadParts>): HookPart {
+  return {
+    completed: (id, notes) => {
+      const all = notes.map(note => numbered(services, id, note));
+      return withModes(services, parts, id, all);
+    },
+  };
+}
 
-function numbered({ engine }: Pick<LeadServices, "engine">, session: string, note: FileNote): FileNote {
+function numbered({ engine }: Services, session: string, note: FileNote): FileNote {
   if (note.what !== "risk") return note;
   const task = logOfSession(engine, session).state.tasks.all.get(note.task);
   return task === undefined ? note : { ...note, number: numberOf(task) };
 }
 
 async function withModes(
-  { engine, rules }: Pick<LeadServices, "engine" | "rules">,
+  { engine }: Services,
+  { config }: Kept<LeadParts>,
   id: string,
   notes: readonly FileNote[],
 ): Promise<readonly FileNote[]> {
   const session = engine.state.sessions.live.get(id);
   if (session === undefined || notes.every(({ what }) => what !== "role")) return notes;
-  const { gates } = await rules.at(session);
+  const { gates } = await config.rules.at(session);
   return notes.map(note => (note.what === "role" ? { ...note, mode: gatesFor(gates, note.by).role } : note));
 }

@@ -1,13 +1,15 @@
-/** The services of the leading half that hook events and requests need. */
+/** The parts of the leading half that hook events and requests need. */
 
+import type { HookAction } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { strangeWorktree } from "../config/off-switch.ts";
 import type { ProjectRules } from "../config/project-rules.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import { processWords } from "../facts/programs.ts";
 import type { Repository } from "../facts/repositories.ts";
-import type { Run } from "../hooks/event.ts";
-import type { HookServices, HookServicesOptions } from "../hooks/parts.ts";
+import type { SliceHandler } from "../hooks/event.ts";
+import type { HookParts, HookPartsOptions, Kept } from "../hooks/parts.ts";
+import type { Services } from "../options.ts";
 import { CompletionTries, GateMemory, GreenRuns } from "./gate-memory.ts";
 import { HealthNotes, HealthWatch, healthListener } from "./health-watch.ts";
 import { type Check, projectFile, type Trust, TrustedReader, trustOf } from "./settings.ts";
@@ -77,7 +79,7 @@ export class ProjectChecks {
   }
 }
 
-export interface LeadServices extends HookServices {
+export interface LeadParts extends HookParts {
   readonly checks: ProjectChecks;
   readonly gateMemory: GateMemory;
   readonly greenRuns: GreenRuns;
@@ -87,43 +89,43 @@ export interface LeadServices extends HookServices {
   readonly healthNotes: HealthNotes;
 }
 
-/** The run of an action of the leading half. */
-export interface LeadRun extends Run {
-  readonly services: LeadServices;
-}
+export interface LeadServices extends Services, LeadParts {}
+
+export type LeadHandler<D extends HookAction["do"]> = SliceHandler<D, LeadParts>;
 
 /** Returns what reads the gates and checks that a person trusted. */
-export function trustedReader({ outside, paths }: HookServicesOptions): TrustedReader {
+export function trustedReader({ outside, paths }: HookPartsOptions): TrustedReader {
   return new TrustedReader(outside, paths.trusted);
 }
 
-/** Returns the services of hooks with those of the leading half. */
-export function leadServices(
-  hooks: HookServices,
-  options: HookServicesOptions & { readonly trusted: TrustedReader },
-): LeadServices {
+/** Returns the parts of the base with those of the leading half. */
+export function leadParts(
+  services: Services,
+  parts: Kept<HookParts>,
+  options: HookPartsOptions & { readonly trusted: TrustedReader },
+): Kept<LeadParts> {
   const { adapters, paths, config, outside, trusted, events, onTrouble } = options;
-  const { rules, hookWakes, pending, facts } = hooks;
-  const { repository } = facts;
+  const { rules } = parts.config;
+  const { repository } = services.facts;
   const client = adapters.flatMap(({ teams }) => teams ?? [])[0] ?? null;
-  const healthNotes = new HealthNotes(pending);
+  const healthNotes = new HealthNotes(parts.notes.pending);
   const setting = () => config.values.health;
-  const listener = healthListener(hooks, {
+  const listener = healthListener(services, {
     notes: healthNotes,
     events,
     setting,
     // Only the main agent of a session stops and can be woken.
-    wake: ({ session, agent }) => (agent === null ? hookWakes.alarmed(session) : undefined),
+    wake: ({ session, agent }) => (agent === null ? parts.edits.wakes.alarmed(session) : undefined),
     onTrouble,
   });
   return {
-    ...hooks,
+    ...parts,
     checks: new ProjectChecks({ rules, trusted, configFile: paths.config, outside, repository }),
     gateMemory: new GateMemory(),
     greenRuns: new GreenRuns(),
     completionTries: new CompletionTries(),
     teams: new Teams({ outside, client, words: processWords }),
-    health: new HealthWatch(hooks, setting, listener),
+    health: new HealthWatch(services, setting, listener),
     healthNotes,
   };
 }

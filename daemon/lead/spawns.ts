@@ -32,7 +32,6 @@ import type { Services } from "../options.ts";
 import { forward, type HandlersOf, type Target } from "../requests/handler.ts";
 import type { Keyed, RowSource } from "../views/paging.ts";
 import { cameBackField, healthColumn, healthRow } from "./columns.ts";
-import type { LeadServices } from "./services.ts";
 
 // Watches the processes of agents that start: one that ends before the agent's session has begun fails the agent at once,
 // not only when its time to register is over.
@@ -397,16 +396,18 @@ function move({ engine, clock }: Deps, spawn: Spawn, to: "running" | "waits_on_p
 
 // What spawned agents have to do with events of hooks.
 
-export const spawnPart: HookPart<LeadServices> = {
-  isElsewhere: isBackInWorktree,
-  beginsIn: beginningIn,
-  alive: (services, { whose, active, attention }) => {
-    if (active === true || attention !== undefined) spawnSeen(services, whose.session);
-  },
-  turnOver: spawnTurnOver,
-  prompted: spawnPrompted,
-  waitsFor: ({ engine }, session) => {
-    const spawn = spawnAt(engine.state.spawns, session);
-    return { isAlone: spawn !== undefined && !isFinal(spawn.state) };
-  },
-};
+export function spawnPart(services: Services): HookPart {
+  return {
+    isElsewhere: (session, cwd) => isBackInWorktree(services, session, cwd),
+    beginsIn: (session, cwd) => beginningIn(services, session, cwd),
+    alive: ({ whose, active, attention }) => {
+      if (active === true || attention !== undefined) spawnSeen(services, whose.session);
+    },
+    turnOver: session => spawnTurnOver(services, session),
+    prompted: session => spawnPrompted(services, session),
+    waitsFor: session => {
+      const spawn = spawnAt(services.engine.state.spawns, session);
+      return { isAlone: spawn !== undefined && !isFinal(spawn.state) };
+    },
+  };
+}

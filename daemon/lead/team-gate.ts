@@ -22,12 +22,14 @@ import {
   type Worker,
 } from "../core/lead/teams.ts";
 import type { Session } from "../core/tables/sessions.ts";
-import { type ActionHandler, type ActionOf, actorOfAction, ancestorsOf } from "../hooks/event.ts";
+import { type ActionHandler, type ActionOf, ancestorsOf, type HookEvent } from "../hooks/event.ts";
+import type { Kept } from "../hooks/parts.ts";
 import type { HookPart } from "../hooks/points.ts";
 import { stops } from "../hooks/verdict.ts";
+import type { Services } from "../options.ts";
 import { decidedBy } from "../trail/decisions.ts";
-import type { LeadRun, LeadServices } from "./services.ts";
-import { type Claim, membersOf, type Place, placeOf, type TeamLooks } from "./team-facts.ts";
+import type { LeadHandler, LeadParts } from "./services.ts";
+import { type Claim, membersOf, type Place, placeOf, type TeamLooks, type Teams } from "./team-facts.ts";
 
 /** What the rules said; `unread`: why a part of the facts is not known, in a sentence. */
 interface Found {
@@ -39,29 +41,28 @@ interface Found {
 
 const nothing: Found = { findings: [], unread: null, settle: null };
 
-export async function gateTeam(run: LeadRun, action: ActionOf<"gate_team">): Promise<HookOutcome> {
-  const { services } = run;
-  const actor = actorOfAction(run, action);
-  const session = services.engine.state.sessions.live.get(action.session);
-  const { client, looks } = services.teams;
+export const gateTeam: LeadHandler<"gate_team"> = async (event, action, { teams, config }) => {
+  const actor = event.actor(action);
+  const session = event.engine.state.sessions.live.get(action.session);
+  const { client, looks } = teams;
   if (session === undefined || client === null || looks === null) return outcome("allow", []);
-  const { teams: mode } = await services.rules.at(session);
+  const { teams: mode } = await config.rules.at(session);
   if (mode === "off") return outcome("allow", []);
-  const ancestors = await ancestorsOf(services, action);
+  const ancestors = await ancestorsOf(event, action);
   const asked = { session, actor, client, looks, mode, called: action.name, ancestors };
-  const gate = new TeamGate(run, asked);
+  const gate = new TeamGate(event, teams, asked);
   const { findings, unread, settle } = await gate.look(action.call);
   const verdict = teamVerdict(mode, findings);
-  noteDecision(run, actor, verdict, findings, unread);
-  if (settle !== null) run.delivery.whenSettled(settle);
+  noteDecision(event, actor, verdict, findings, unread);
+  if (settle !== null) event.delivery.whenSettled(settle);
   return outcome(verdict, findings, gate.isTeammate);
-}
+};
 
 /** What the daemon took from a call is not so yet: of a task its file tells alone. */
-function teamCallOpen({ services }: LeadRun, action: ActionOf<"team_call_open">): HookOutcome {
+function teamCallOpen(_: HookEvent, action: ActionOf<"team_call_open">, { teams }: LeadParts): HookOutcome {
   const { session, agent = null, call, isAsked } = action;
-  if (call.what === "task_update") services.teams.claims.doubt(call.task, { session, agent });
-  if (call.what === "begin" && !isAsked) services.teams.beginsNot(session, call.name);
+  if (call.what === "task_update") teams.claims.doubt(call.task, { session, agent });
+  if (call.what === "begin" && !isAsked) teams.beginsNot(session, call.name);
   return { did: "team_call_open", ok: true };
 }
 
@@ -80,19 +81,20 @@ function outcome(
 }
 
 function noteDecision(
-  { services, plan }: LeadRun,
+  event: HookEvent,
   actor: Actor,
   verdict: "allow" | "allow_with_note" | "deny",
   findings: readonly TeamFinding[],
   unread: string | null,
 ): void {
-  const by = { ...decidedBy(services, actor), event: plan.event, type: plan.tool, file: null };
+  const { plan, recorder } = event;
+  const by = { ...decidedBy(event, actor), event: plan.event, type: plan.tool, file: null };
   if (unread !== null)
-    services.recorder.note({ ...by, decision: "note", rule: "team", why: `passed unchecked: ${unread}` });
+    recorder.note({ ...by, decision: "note", rule: "team", why: `passed unchecked: ${unread}` });
   if (verdict === "allow") return;
   const decision = verdict === "deny" ? "deny" : "note";
   const why = findings.map(whyOf).join("; ");
-  services.recorder.note({ ...by, decision, rule: findings.map(({ rule }) => rule).join(","), why });
+  recorder.note({ ...by, decision, rule: findings.map(({ rule }) => rule).join(","), why });
 }
 
 /** The trail names tasks and members, and keeps no text that an agent wrote. */
@@ -126,17 +128,19 @@ interface CallSource {
 
 /** Gathers the facts for one call. */
 class TeamGate {
-  readonly #run: LeadRun;
+  readonly #event: HookEvent;
+  readonly #teams: Teams;
   readonly #asked: CallSource;
   readonly #place: Place;
   readonly #home: string | null;
 
-  constructor(run: LeadRun, asked: CallSource) {
-    this.#run = run;
+  constructor(event: HookEvent, teams: Teams, asked: CallSource) {
+    this.#event = event;
+    this.#teams = teams;
     this.#asked = asked;
     const { client, session, actor, called, ancestors } = asked;
-    this.#place = placeOf(run.services.engine.state, client, session, actor, called, ancestors);
-    this.#home = run.services.teams.homeOf(asked.session);
+    this.#place = placeOf(event.engine.state, client, session, actor, called, ancestors);
+    this.#home = teams.homeOf(asked.session);
   }
 
   /** Whether the caller is a teammate, or works for one. */
@@ -155,14 +159,14 @@ class TeamGate {
   /** Only a lead begins members; anybody else's call begins a subagent. */
   #begin(name: string): Found {
     const { isLead, lead } = this.#place;
-    if (isLead && this.#asked.actor.agent === null) this.#run.services.teams.begins(lead, name);
+    if (isLead && this.#asked.actor.agent === null) this.#teams.begins(lead, name);
     return nothing;
   }
 
   async #message(home: string, to: string): Promise<Found> {
     const { client, looks } = this.#asked;
     const { team, lead } = this.#place;
-    const { state } = this.#run.services.engine;
+    const { state } = this.#event.engine;
     // Nobody is proven dead: the file need not be read.
     const member = state.members.get(lead)?.get(bareName(to));
     if (member?.gone === undefined) return nothing;
@@ -192,7 +196,7 @@ class TeamGate {
     const facts = { change, caller, task, tasks, members, worker: this.#worker(key(task.id), task) };
     const found = beforeTaskChange(facts);
     // At once, before anything is awaited: of two that ask at the same time, the second finds the claim of the first.
-    const runs = !stops(this.#run.services, teamVerdict(this.#asked.mode, found));
+    const runs = !stops(this.#event, teamVerdict(this.#asked.mode, found));
     const settle = runs ? this.#claim(key(task.id), change, caller, nextOwner(facts)) : null;
     return { findings: await this.#withReady(home, list, key, found), unread, settle };
   }
@@ -203,7 +207,7 @@ class TeamGate {
     task: string,
   ): Promise<{ readonly list: string; readonly task: NativeTask } | Found> {
     const { session, looks } = this.#asked;
-    const named = this.#run.services.teams.processOf(session).list;
+    const named = this.#teams.processOf(session).list;
     const lists = named === null ? [this.#place.team, session.id] : [named];
     for (const list of lists) {
       const found = await looks.task(home, list, task);
@@ -225,10 +229,10 @@ class TeamGate {
     const listed = await looks.team(home, team);
     if (listed === null) return { members: null, unread: null };
     if ("unreachable" in listed) return { members: null, unread: listed.unreachable };
-    const { engine, teams } = this.#run.services;
+    const { engine } = this.#event;
     const members = membersOf(engine.state, client, listed, lead);
     if (owner !== null && owner !== "" && !members.has(bareName(owner))) await this.#begins(bareName(owner));
-    for (const name of teams.beginning(lead)) if (!members.has(name)) members.set(name, "unknown");
+    for (const name of this.#teams.beginning(lead)) if (!members.has(name)) members.set(name, "unknown");
     return { members, unread: null };
   }
 
@@ -236,15 +240,15 @@ class TeamGate {
   async #begins(name: string): Promise<void> {
     const { isLead, lead } = this.#place;
     for (let look = 1; isLead && look < limits.teamReadsMax; look += 1) {
-      if (this.#run.services.teams.beginning(lead).has(name)) return;
+      if (this.#teams.beginning(lead).has(name)) return;
       await after(limits.teamReadAgainMs);
     }
   }
 
   /** The agent at work that Kite saw take the task. */
   #worker(key: string, { status }: NativeTask): Worker | null {
-    const { engine, teams } = this.#run.services;
-    const claim = teams.claims.of(key, status === "in_progress", engine.now);
+    const { engine } = this.#event;
+    const claim = this.#teams.claims.of(key, status === "in_progress", engine.now);
     if (claim === null || !this.#isAtWork(claim)) return null;
     const { team, member } = this.#place;
     const isCaller = claim.session === this.#asked.actor.session && claim.member.agent === member.agent;
@@ -253,7 +257,7 @@ class TeamGate {
 
   /** A subagent that has stopped works no more. A member does until it ends: each of its turns ends with a stop. */
   #isAtWork({ session: id, agent, member }: Claim): boolean {
-    const { engine, presence } = this.#run.services;
+    const { engine, presence } = this.#event;
     const session = engine.state.sessions.live.get(id);
     if (session === undefined || agent === null) return session !== undefined;
     return agent === member.agent ? session.agents.has(agent) : presence.pulse(id, agent)?.active === true;
@@ -266,22 +270,22 @@ class TeamGate {
     { name, member }: Caller,
     next: string | null,
   ): ((heard: boolean) => void) | null {
-    const { engine, teams } = this.#run.services;
+    const { engine } = this.#event;
     const { session, agent } = this.#asked.actor;
     const isOwn = next === name || next === member || this.#isAlone();
     const team = member === null ? null : this.#place.team;
     const works = { agent: this.#place.member.agent, name: member, team };
     if (status === "in_progress" && isOwn)
-      return teams.claims.take(key, { session, agent, member: works, at: engine.now });
-    if (status !== null || owner !== null) teams.claims.drop(key);
+      return this.#teams.claims.take(key, { session, agent, member: works, at: engine.now });
+    if (status !== null || owner !== null) this.#teams.claims.drop(key);
     return null;
   }
 
   /** Whether the session is in no team, and only shares a list that its process names: then it has no name there. */
   #isAlone(): boolean {
     const { session } = this.#asked;
-    const { engine, teams } = this.#run.services;
-    const isNamed = teams.processOf(session).list !== null;
+    const { engine } = this.#event;
+    const isNamed = this.#teams.processOf(session).list !== null;
     const { members, teammates } = engine.state;
     return isNamed && this.#place.isLead && !members.has(session.id) && !teammates.has(session.id);
   }
@@ -312,14 +316,15 @@ class TeamGate {
 
 /** The notes of `session`, with the open tasks of teammates that are gone. */
 async function withOrphans(
-  services: Pick<LeadServices, "engine" | "teams">,
+  services: Services,
+  teams: Teams,
   session: string,
   notes: readonly FileNote[],
 ): Promise<readonly FileNote[]> {
   const all = await Promise.all(
     notes.map(async note => {
       if (note.what !== "teammate_gone") return [note];
-      const tasks = await orphansOf(services, session, note);
+      const tasks = await orphansOf(services, teams, session, note);
       const isNews = note.how === "died" || tasks === null || tasks.length > 0;
       // An end that was agreed on, and left nothing behind, needs no word.
       return isNews ? [tasks === null ? note : { ...note, tasks }] : [];
@@ -330,7 +335,8 @@ async function withOrphans(
 
 /** null: they could not be read. */
 async function orphansOf(
-  { engine, teams }: Pick<LeadServices, "engine" | "teams">,
+  { engine }: Services,
+  teams: Teams,
   id: string,
   { other, team }: TeammateNote,
 ): Promise<NonNullable<TeammateNote["tasks"]> | null> {
@@ -353,27 +359,30 @@ type TeamActions = { readonly [D in "gate_team" | "team_call_open"]: ActionHandl
 
 export const teamActions: TeamActions = { gate_team: gateTeam, team_call_open: teamCallOpen };
 
-export const teamPart: HookPart<LeadServices> = {
-  homeTold: ({ teams }, session, home) => teams.saw(session, home),
-  introduction: ({ facts, teams }, session, pid) => {
-    const anchor = facts.anchor(pid);
-    const teammate = anchor === null ? null : teams.processAt(anchor).teammate;
-    if (teammate === null) return null;
-    return {
-      name: teammate.name,
-      command: { type: "teammate_named", session, agent: null, ...teammate },
-    };
-  },
-  teammate: ({ engine }, { whose, active, teammate }) => {
-    const { session, agent } = whose;
-    const live = engine.state.sessions.live.get(session);
-    if (live === undefined) return;
-    // The daemon may not have applied the agent's beginning yet; the core decides then.
-    const isNew = active === true && agent !== null && !live.agents.has(agent);
-    if (isNew || needsTeammate(engine.state, live, agent, teammate))
-      engine.submitWithRetry({ type: "teammate_named", session, agent, ...teammate });
-  },
-  turnOver: ({ teams }, session) => teams.turnEnded(session),
-  teamIdle: ({ teams }, team) => teams.idleNoticed(team),
-  completed: withOrphans,
-};
+export function teamPart(services: Services, { teams }: Kept<LeadParts>): HookPart {
+  const { engine, facts } = services;
+  return {
+    homeTold: (session, home) => teams.saw(session, home),
+    introduction: (session, pid) => {
+      const anchor = facts.anchor(pid);
+      const teammate = anchor === null ? null : teams.processAt(anchor).teammate;
+      if (teammate === null) return null;
+      return {
+        name: teammate.name,
+        command: { type: "teammate_named", session, agent: null, ...teammate },
+      };
+    },
+    teammate: ({ whose, active, teammate }) => {
+      const { session, agent } = whose;
+      const live = engine.state.sessions.live.get(session);
+      if (live === undefined) return;
+      // The daemon may not have applied the agent's beginning yet; the core decides then.
+      const isNew = active === true && agent !== null && !live.agents.has(agent);
+      if (isNew || needsTeammate(engine.state, live, agent, teammate))
+        engine.submitWithRetry({ type: "teammate_named", session, agent, ...teammate });
+    },
+    turnOver: session => teams.turnEnded(session),
+    teamIdle: team => teams.idleNoticed(team),
+    completed: (session, notes) => withOrphans(services, teams, session, notes),
+  };
+}

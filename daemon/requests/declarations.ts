@@ -10,7 +10,7 @@ import { pathOf } from "../core/tables/naming.ts";
 import type { Session } from "../core/tables/sessions.ts";
 import type { Logs } from "../engine/log-view.ts";
 import { refs } from "../facts/facts.ts";
-import type { HookServices } from "../hooks/parts.ts";
+import type { Needs } from "../hooks/parts.ts";
 import { declareParts } from "../leading.ts";
 import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";
@@ -18,7 +18,11 @@ import { overlapsThere } from "../sharing/elsewhere.ts";
 import type { RequestHandler } from "./handler.ts";
 import { forward } from "./handler.ts";
 
-export const declare: RequestHandler<"declare", HookServices> = async (services, request, call) => {
+export const declare: RequestHandler<"declare", Services & Needs<"config">> = async (
+  services,
+  request,
+  call,
+) => {
   await services.engine.read(() => {});
   const session = services.engine.state.sessions.live.get(request.id);
   if (session === undefined) {

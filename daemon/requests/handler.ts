@@ -11,12 +11,11 @@ import { inboxOf } from "../core/messages/inbox.ts";
 import type { Command, Reply } from "../core/tables/entries.ts";
 import type { Session } from "../core/tables/sessions.ts";
 import { type Logs, mailLogs } from "../engine/log-view.ts";
-import type { HookServices } from "../hooks/parts.ts";
+import type { HookParts, Needs } from "../hooks/parts.ts";
 import type { Services } from "../options.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";
 import type { EventHub } from "../server/events.ts";
-import type { ClientTasks } from "../sessions/client-tasks.ts";
 import { actorOf, signOfLife } from "../sessions/proposals.ts";
 import type { SharedStore } from "../sharing/shared-store.ts";
 import { noteReply } from "../trail/decisions.ts";
@@ -88,7 +87,7 @@ export class Acknowledged {
 }
 
 /** Services for requests about the daemon itself. */
-export interface DaemonServices extends Services {
+export interface DaemonServices extends Services, Needs<"entry" | "config" | "calls"> {
   /** The store that this machine shares with others; null: none is set. */
   readonly shared: SharedStore | null;
   readonly version: string;
@@ -96,9 +95,6 @@ export interface DaemonServices extends Services {
   readonly startedAt: number;
   readonly events: EventHub;
   readonly counters: Counters;
-  /** Number of each hook event since the daemon started. */
-  readonly hookCounts: ReadonlyMap<string, number>;
-  readonly clientTasks: ClientTasks;
   readonly acknowledged: Acknowledged;
   connections(): Iterable<Connection>;
   /** The free descriptors at the start, if those are fewer than a busy daemon needs; else null. */
@@ -212,7 +208,7 @@ export function forward<T extends RequestType, S extends Services = Services>({
 // The point at which features change what the answer to a declaration says.
 
 /** Looks before the declaration is made, and returns what shapes its reply. */
-export type DeclarePart = (services: HookServices, session: Session) => Promise<(reply: Reply) => Reply>;
+export type DeclarePart = (services: Needs<"config">, session: Session) => Promise<(reply: Reply) => Reply>;
 
 // The point at which features have a say before an agent creates tasks, or calls one done.
 
@@ -239,7 +235,7 @@ interface TaskFinding {
 }
 
 /** `S`: the services that it needs. */
-export interface TaskGate<S extends HookServices = HookServices> {
+export interface TaskGate<S extends Services & HookParts = Services & HookParts> {
   /** Null: there is nothing to ask. */
   ask(services: S, by: Actor, step: TaskStep): Promise<TaskFinding> | null;
 }

@@ -1,192 +1,149 @@
-/** Handles a hook's event: the adapter plans, `hooks/run.ts` runs the plan, and the adapter words the answer. */
-import type { HookPlan } from "../../hooks/seam/plan.ts";
-import type { HookOutcome } from "../../hooks/seam/slices.ts";
+/** Answers a hook's event: the adapter plans, named steps carry the plan out, and the adapter words the answer. */
+import type { HookAdapter, HookPlan } from "../../hooks/seam/plan.ts";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { quote } from "../../protocol/text.ts";
-import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
-import { actorRow } from "../core/tables/naming.ts";
-import { confined, MountView } from "../facts/mounts.ts";
-import { noteUntold, refused, withLikelyActor } from "../hooks/event.ts";
-import type { HookServices } from "../hooks/parts.ts";
-import { inwardContext, inwardPlan, observedPlan, observing, silenced } from "../hooks/plan-filters.ts";
-import { Delivery } from "../hooks/points.ts";
+import { nothingOff, withoutWaits } from "../config/off-switch.ts";
+import { MountView } from "../facts/mounts.ts";
+import {
+  type Answer,
+  guessActor,
+  HookEvent,
+  type Mark,
+  noteUntold,
+  refused,
+  type Step,
+  type Words,
+} from "../hooks/event.ts";
+import { tellFirstDenial } from "../hooks/inbox.ts";
+import type { HookParts, Needs } from "../hooks/parts.ts";
+import { isOffFor, leaveOutTelling, noteRefused, planInView, silence } from "../hooks/plan-filters.ts";
 import { runPlan } from "../hooks/run.ts";
+import { noteClient, tellHome } from "../hooks/sessions.ts";
+import type { Services } from "../options.ts";
 import type { Call } from "../server/call.ts";
-import { actorOf } from "../sessions/proposals.ts";
-import { decidedBy, noteHook } from "../trail/decisions.ts";
+import { noteHook } from "../trail/decisions.ts";
 import type { RequestHandler } from "./handler.ts";
 
 /** Answers independently of order: hooks on one connection do not wait for each other. */
-export const hook: RequestHandler<"hook", HookServices> = (services, request, call) => {
+export const hook: RequestHandler<"hook", Services & HookParts> = (services, request, call) => {
   call.connection.markHook();
   call.alone(answer(services, request, call));
   return undefined;
 };
 
-type Words = ReturnType<HookPlan["answer"]>;
+/** What happens with an event, in this order. A step with a mark is for the events that have it. */
+const steps: readonly (readonly [step: Step, mark?: Mark])[] = [
+  [noteUntold, "untold"],
+  [guessActor, "guessed"],
+  [tellHome, "home"],
+  [switchOff, "off"],
+  [leaveOutTelling, "observed"],
+  [countEvent, "counted"],
+  [runActions],
+  [noteClient, "client"],
+  [sendAgain, "refused"],
+  [noteRefused, "warned"],
+  [wordAnswer],
+  [tellFirstDenial, "denied"],
+  [silence, "observed"],
+  [sendAnswer],
+  [noteTime],
+];
 
-/** What the status line shows where Kite is off, as the hook clients print it where it is off everywhere. */
-const offLine = "kite: off\n";
-
-async function answer(acting: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
-  const began = performance.now();
-  const { hookCounts } = acting;
-  const adapter = acting.adapters.get(request.client);
+async function answer(services: Services & HookParts, request: RequestOf<"hook">, call: Call): Promise<void> {
+  const beganMs = performance.now();
+  const adapter = services.entry.adapters.get(request.client);
   if (adapter === undefined) {
-    const error =
-      request.client === undefined
-        ? "this daemon runs without an adapter for hooks; start it with kite up"
-        : `this daemon does not know the client ${quote(request.client, limits.nameBytes)}; update Kite`;
-    call.reply(refuse("not_available", error));
+    call.reply(unknownClient(request));
     return;
   }
-  const { env = {}, ppid = null, wake = false, statusLine = false } = request;
-  // The status line is a person's.
-  const observed = !statusLine && acting.settings.values.mode === "observe" ? observing(acting) : null;
-  const { socket, ownFiles, settings, calls, untoldAgents } = acting;
   // Most events name no mounts, and need not wait for a turn.
-  const mounts = request.mounts === undefined ? null : await acting.facts.mountView(request.mounts);
+  const mounts = request.mounts === undefined ? null : await services.facts.mountView(request.mounts);
   const view = mounts instanceof MountView ? mounts : call.connection.view;
-  const { lockWaitMs, clientLockWaitMs } = settings.values;
-  const waitMs = Math.min(clientLockWaitMs[adapter.name] ?? lockWaitMs, adapter.limits.lockWaitMaxMs);
-  const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine, calls };
-  const ofEntry =
-    view === null
-      ? adapter.plan(request.event, context)
-      : await planInView(acting, view, adapter.plan(request.event, inwardContext(view, context)));
-  const isNamed = adapter !== acting.adapters.get(undefined);
-  const asked = isNamed ? { ...ofEntry, client: adapter.name } : ofEntry;
-  const { session, home } = asked;
-  if (asked.namesNoAgent === true && session !== null) noteUntold(acting, session);
-  const known = observed ?? acting;
-  const isGuessed = session !== null && untoldAgents.size > 0 && untoldAgents.has(session);
-  const services = isGuessed ? await withLikelyActor(known, asked) : known;
-  if (session !== null && home !== null)
-    for (const part of services.points.homeTold) part.homeTold(services, session, home);
-  const { cwd } = request.event;
-  const isUnseen = isOffFor(
-    services,
-    asked,
-    typeof cwd === "string" && view !== null ? view.inward(cwd) : cwd,
-  );
-  if (isUnseen && statusLine) {
-    const words = { output: offLine };
-    if (request.reply === "raw") call.replyRaw(rawReply(words), null);
-    else call.reply({ ok: true, ...words });
-    return;
-  }
-  const full = isUnseen ? withoutWaits(asked) : asked;
-  const plan = observed === null ? full : observedPlan(full);
-  // The event's other hook counts it; the status line is no event.
-  if (!wake && !statusLine) count(hookCounts, plan.event);
-  const unbroken = breakSilence(plan, call);
-  const delivery = new Delivery(observed === null);
+  const unclear = mounts instanceof MountView ? null : mounts;
+  // The status line is a person's.
+  const observes = request.statusLine !== true && services.config.settings.values.mode === "observe";
+  const planned = planOf(services, adapter, request, view);
+  const plan = planned instanceof Promise ? await planned : planned;
+  const event = new HookEvent(services, services, call, plan, { view, observes });
+  const marks = marksOf(event, request, services);
+  const made: Answer = { request, unclear, beganMs, marks, outcomes: [], words: { output: "" } };
   try {
-    const outcomes = await (mounts !== null && !(mounts instanceof MountView)
-      ? notRun(plan, mounts)
-      : runPlan(services, call, plan, delivery)
-    ).finally(() => clearTimeout(unbroken));
-    noteClient(services, plan, view);
-    for (const outcome of outcomes) {
-      if (outcome.ok || outcome.refusal.code !== "restarting") continue;
-      // The client sends the event again: the daemon has decided and reported nothing yet.
-      delivery.settle(false);
-      call.reply(outcome.refusal);
-      return;
+    for (const [step, mark] of steps) {
+      if (mark !== undefined && !marks.has(mark)) continue;
+      const done = step(event, made, services);
+      if ((done instanceof Promise ? await done : done) === "answered") return;
     }
-    if (observed === null && plan.refuses !== undefined) noteRefused(services, plan, plan.refuses);
-    const said = plan.answer(outcomes);
-    const words =
-      observed === null
-        ? withFirstDenial(services, plan, outcomes, delivery, said)
-        : silenced(observed, plan, outcomes, said);
-    if (request.reply === "raw") call.replyRaw(rawReply(words), delivery.settle);
-    else call.reply({ ok: true, ...words }, delivery.settle);
-    // The line of its decision says how long a hook waited for others.
-    const ms = wake || call.wasParked ? null : performance.now() - began;
-    const chars = words.output.length + (words.stderr?.length ?? 0);
-    if (!statusLine && (ms !== null || chars > 0)) noteHook(services, plan, ms, chars);
   } catch (error) {
-    delivery.settle(false);
+    event.delivery.settle(false);
     throw error;
   }
 }
 
-/**
- * Writes a blank line, since a client that gets no output lets its tool run. If the plan may run git, the line leaves
- * at once, else only when the answer is slow, as on a busy machine.
- */
-function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | undefined {
-  for (const action of plan.actions) {
-    if (action.do !== "guard") continue;
-    connection.push("\n");
-    return undefined;
-  }
-  return setTimeout(() => connection.push("\n"), limits.hookSilenceMs);
+function unknownClient({ client }: RequestOf<"hook">): Refusal {
+  const error =
+    client === undefined
+      ? "this daemon runs without an adapter for hooks; start it with kite up"
+      : `this daemon does not know the client ${quote(client, limits.nameBytes)}; update Kite`;
+  return refuse("not_available", error);
 }
 
-/** Writes the line of a step that the adapter itself refuses. Where Kite only observes, the words that it would say have one. */
-function noteRefused(
-  services: HookServices,
-  plan: HookPlan,
-  { rule, why }: NonNullable<HookPlan["refuses"]>,
-): void {
-  if (!services.notedDecisions.isFirst(plan, rule)) return;
-  const { session, agent, event, tool: type, file } = plan;
-  const actor = session === null ? null : actorOf(services, session, agent, null);
-  const line = { ...decidedBy(services, actor), event, type, file, decision: "deny", rule, why } as const;
-  services.recorder.note(line);
-}
-
-/**
- * Tells the session's person of its first denial, and of no later one. A tool whose agent only has to read the file again is
- * none.
- */
-function withFirstDenial(
-  services: HookServices,
-  { session, agent, tellDenial }: HookPlan,
-  outcomes: readonly HookOutcome[],
-  delivery: Delivery,
-  said: Words,
-): Words {
-  if (session === null || tellDenial === undefined || !outcomes.some(isDenial)) return said;
-  const { engine, denialNotes, likelyActor } = services;
-  const { name } = actorRow(engine.state, actorOf(services, session, agent, null));
-  const told = tellDenial(outcomes, likelyActor === null ? name : `${name}, ${likelyActor}`);
-  if (told === null) return said;
-  return denialNotes.offer(engine.state, session, delivery, () => {}).length === 0 ? said : told;
-}
-
-function isDenial(outcome: HookOutcome): boolean {
-  return "verdict" in outcome && outcome.verdict === "deny" && !(outcome.ok && outcome.did === "lock");
-}
-
-/** The answer is for the container, whatever its links lead to here. */
-function planInView({ facts }: HookServices, view: MountView, plan: HookPlan): Promise<HookPlan> {
-  return confined(view, facts.path, names => inwardPlan(view, plan, names));
-}
-
-/** What the mounts of a container do not tell, nothing is done for: its client tells the person why, as of any refusal. */
-async function notRun({ actions }: HookPlan, refusal: Refusal): Promise<readonly HookOutcome[]> {
-  return actions.slice(0, 1).map(action => refused(action.do, refusal));
-}
-
-/**
- * Keeps where the session's client writes what it does: there the daemon looks for signs of life. And whether it runs in a
- * container.
- */
-function noteClient(
-  { engine, presence }: HookServices,
-  { session, transcript }: HookPlan,
+/** Asks the adapter for the event's plan, in this machine's paths. */
+function planOf(
+  { facts, entry: { socket, adapters }, config: { settings, ownFiles }, calls }: Services & HookParts,
+  adapter: HookAdapter,
+  request: RequestOf<"hook">,
   view: MountView | null,
-): void {
-  if (session === null || (transcript === null && view === null)) return;
-  if (!engine.state.sessions.live.has(session)) return;
-  const row = presence.of(session);
-  if (transcript !== null) row.transcript = transcript;
-  row.isContained = view !== null;
+): HookPlan | Promise<HookPlan> {
+  const { event, env = {}, ppid = null, wake = false, statusLine = false } = request;
+  const { lockWaitMs, clientLockWaitMs } = settings.values;
+  const waitMs = Math.min(clientLockWaitMs[adapter.name] ?? lockWaitMs, adapter.limits.lockWaitMaxMs);
+  const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine, calls: calls.ids };
+  const plan =
+    view === null ? adapter.plan(event, context) : planInView(facts, view, adapter, event, context);
+  if (adapter === adapters.get(undefined)) return plan;
+  const named = (one: HookPlan) => ({ ...one, client: adapter.name });
+  return plan instanceof Promise ? plan.then(named) : named(plan);
+}
+
+/** Two looks at files tell whether Kite is off for anybody. */
+function marksOf(
+  { plan, view, observes }: HookEvent,
+  { wake = false, statusLine = false }: RequestOf<"hook">,
+  { entry: { untoldAgents }, config: { offSwitches } }: Needs<"entry" | "config">,
+): Set<Mark> {
+  const marks = new Set<Mark>();
+  const { session, home, transcript } = plan;
+  if (observes) marks.add("observed");
+  if (plan.namesNoAgent === true) marks.add("untold");
+  if (session !== null && (marks.has("untold") || untoldAgents.has(session))) marks.add("guessed");
+  if (session !== null && home !== null) marks.add("home");
+  if (session !== null && (transcript !== null || view !== null)) marks.add("client");
+  if (offSwitches.read() !== nothingOff) marks.add("off");
+  // The event's other hook counts it; the status line is no event.
+  if (!wake && !statusLine) marks.add("counted");
+  if (plan.refuses !== undefined && !observes) marks.add("warned");
+  return marks;
+}
+
+/** What the status line shows where Kite is off, as the hook clients print it where it is off everywhere. */
+const offLine = "kite: off\n";
+
+/** Where Kite is off for the event's session or its directories, leaves out all that waits and tells. The status line says so. */
+function switchOff(event: HookEvent, { request }: Answer, parts: Needs<"config">): "answered" | undefined {
+  if (!isOffFor(event, request, parts)) return undefined;
+  event.plan = withoutWaits(event.plan);
+  if (request.statusLine !== true) return undefined;
+  const words = { output: offLine };
+  if (request.reply === "raw") event.call.replyRaw(rawReply(words), null);
+  else event.call.reply({ ok: true, ...words });
+  return "answered";
+}
+
+function countEvent({ plan }: HookEvent, _: Answer, { entry }: Needs<"entry">): undefined {
+  count(entry.counts, plan.event);
 }
 
 /** Counts an event. Its name comes from the client, so the number of counted names is limited. */
@@ -195,17 +152,63 @@ export function count(hooks: Map<string, number>, event: string): void {
   hooks.set(name, (hooks.get(name) ?? 0) + 1);
 }
 
-/** Whether `kite off` applies to the event's session or to its directories. */
-function isOffFor(
-  { offSwitches, engine, clock }: HookServices,
-  { session }: HookPlan,
-  cwd: unknown,
-): boolean {
-  const off = offSwitches.read();
-  if (off === nothingOff) return false;
-  const known = session === null ? undefined : engine.state.sessions.live.get(session);
-  const places = [cwd, known?.project, known?.worktree].filter(place => typeof place === "string");
-  return isOff(off, { session, places }, clock.wall());
+/** Runs the event's actions. If the mounts of its container are not clear, its client tells the person why, as of any refusal. */
+async function runActions(event: HookEvent, made: Answer, parts: HookParts): Promise<undefined> {
+  const { unclear, marks } = made;
+  const unbroken = breakSilence(event);
+  try {
+    made.outcomes =
+      unclear === null
+        ? await runPlan(event, parts)
+        : event.plan.actions.slice(0, 1).map(action => refused(action.do, unclear));
+  } finally {
+    clearTimeout(unbroken);
+  }
+  for (const outcome of made.outcomes) {
+    if (!outcome.ok) marks.add("refused");
+    if ("verdict" in outcome && outcome.verdict === "deny" && !event.observes) marks.add("denied");
+  }
+}
+
+/**
+ * Writes a blank line, since a client that gets no output lets its tool run. If the plan may run git, the line leaves
+ * at once, else only when the answer is slow, as on a busy machine.
+ */
+function breakSilence({ plan, call: { connection } }: HookEvent): NodeJS.Timeout | undefined {
+  for (const action of plan.actions) {
+    if (action.do !== "guard") continue;
+    connection.push("\n");
+    return undefined;
+  }
+  return setTimeout(() => connection.push("\n"), limits.hookSilenceMs);
+}
+
+/** Has the client send the event again if the daemon restarts: it has decided and reported nothing yet. */
+function sendAgain({ call, delivery }: HookEvent, { outcomes }: Answer): "answered" | undefined {
+  for (const outcome of outcomes) {
+    if (outcome.ok || outcome.refusal.code !== "restarting") continue;
+    delivery.settle(false);
+    call.reply(outcome.refusal);
+    return "answered";
+  }
+  return undefined;
+}
+
+function wordAnswer({ plan }: HookEvent, made: Answer): undefined {
+  made.words = plan.answer(made.outcomes);
+}
+
+function sendAnswer({ call, delivery }: HookEvent, { request, words }: Answer): undefined {
+  if (request.reply === "raw") call.replyRaw(rawReply(words), delivery.settle);
+  else call.reply({ ok: true, ...words }, delivery.settle);
+}
+
+/** Says in the trail how long the hook took. The line of its decision says how long it waited for others. */
+function noteTime(event: HookEvent, { request, words, beganMs }: Answer): undefined {
+  if (request.statusLine === true) return;
+  const ms = request.wake === true || event.call.wasParked ? null : performance.now() - beganMs;
+  const chars = words.output.length + (words.stderr?.length ?? 0);
+  if (ms !== null || chars > 0) noteHook(event, event.plan, ms, chars);
 }
 
 /** Returns the reply for clients without a JSON parser: a line with exit code and byte counts, then the bytes. */

@@ -14,7 +14,6 @@ import { countTasks } from "../core/tables/tasks.ts";
 import type { Logs } from "../engine/log-view.ts";
 import { refs } from "../facts/facts.ts";
 import type { MountView } from "../facts/mounts.ts";
-import type { HookServices } from "../hooks/parts.ts";
 import { leadTargets, statsColumns } from "../leading.ts";
 import type { Services } from "../options.ts";
 import { damageNow, lostNow, rescueTargets } from "../rescue/listing.ts";
@@ -60,7 +59,7 @@ function statsOf(services: DaemonServices): StatsReply {
     rssBytes: rssBytes(),
     ...Object.assign({}, ...statsColumns.map(column => column(services))),
     ...(filesFree === null ? {} : { filesFree }),
-    hooks: Object.fromEntries(services.hookCounts),
+    hooks: Object.fromEntries(services.entry.counts),
   };
 }
 
@@ -103,8 +102,6 @@ function rssBytes(): number {
     return 0;
   }
 }
-
-type QueryServices = DaemonServices & Pick<HookServices, "offSwitches" | "settings">;
 
 /** Keeps the type of a target's rows. */
 function target<Row extends { readonly project: string }>(one: Target<Row>): Target<Row> {
@@ -173,7 +170,7 @@ const baseTargets = {
   // Only a person asks for them: `person.ts`.
   transcripts: target({
     open:
-      ({ engine, presence, settings }: DaemonServices & Pick<HookServices, "settings">, { id }) =>
+      ({ engine, presence, config: { settings } }: DaemonServices, { id }) =>
       () =>
         transcriptRows({ engine, presence }, settings.values.titles, { id }),
     ids: row => [row.id],
@@ -181,9 +178,9 @@ const baseTargets = {
   // A row belongs to a list, and a list to no one session.
   client_tasks: target({
     open:
-      ({ clientTasks }) =>
+      ({ calls }) =>
       () =>
-        clientTaskRows(clientTasks),
+        clientTaskRows(calls.tasks),
   }),
 };
 
@@ -195,7 +192,7 @@ const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = {
   ...rescueTargets,
 };
 
-const query: RequestHandler<"query", QueryServices> = async (services, request, call) => {
+const query: RequestHandler<"query", DaemonServices> = async (services, request, call) => {
   await call.connection.room();
   const shown = await answerFor(services, request);
   if (typeof shown !== "function") return call.reply(shown);
@@ -204,7 +201,7 @@ const query: RequestHandler<"query", QueryServices> = async (services, request, 
 
 /** Returns what makes the answer to a query, or why there is none. */
 async function answerFor(
-  services: QueryServices,
+  services: DaemonServices,
   request: RequestOf<"query">,
 ): Promise<(() => Steps<string | Reply>) | Refusal> {
   const { target, id, project, file, reader, after, limit: max = limits.rowsDefault } = request;
@@ -226,7 +223,7 @@ function isPaged(target: QueryTarget): target is Exclude<QueryTarget, Apart> {
 }
 
 /** Answers for the targets that other logs may have, and for those whose rows have no position each. */
-function* apart(services: QueryServices, request: RequestOf<"query">, max: number): Steps<string | Reply> {
+function* apart(services: DaemonServices, request: RequestOf<"query">, max: number): Steps<string | Reply> {
   const { engine, recorder, shared } = services;
   const { target, project = null } = request;
   if (isOfTasks(target)) return yield* taskPage(engine, request);
@@ -292,10 +289,10 @@ function* overviewText(
   place: object,
   answers: readonly (readonly [string, Awaited<ReturnType<typeof answerFor>>])[],
 ): Steps<string> {
-  const off = offRows(services.offSwitches.read(), services.clock.wall());
-  const mode = services.settings.values.mode === "observe" ? { mode: "observe" } : {};
-  const settings = settingsRow(services.settings);
-  const changedFiles = services.seenFiles.changed();
+  const off = offRows(services.config.offSwitches.read(), services.clock.wall());
+  const mode = services.config.settings.values.mode === "observe" ? { mode: "observe" } : {};
+  const settings = settingsRow(services.config.settings);
+  const changedFiles = services.config.seenFiles.changed();
   const fields = { ...place, off, ...mode, changedFiles, ...settings, ...storeField(services) };
   const parts = [
     `{"ok":true,${JSON.stringify(fields).slice(1, -1)},"stats":${JSON.stringify(statsOf(services))}`,
@@ -412,7 +409,7 @@ const shutdown: RequestHandler<"shutdown", DaemonServices> = (services, request,
   return undefined;
 };
 
-export const daemonHandlers: HandlersOf<typeof daemonRequests, QueryServices> = {
+export const daemonHandlers: HandlersOf<typeof daemonRequests, DaemonServices> = {
   hello,
   subscribe,
   query,

@@ -7,7 +7,8 @@ import type { State } from "../core/state.ts";
 import type { Session } from "../core/tables/base-state.ts";
 import type { Reply } from "../core/tables/entries.ts";
 import { latestAt, sessionsAt } from "../core/tables/sessions.ts";
-import type { HookServices } from "../hooks/parts.ts";
+import type { Needs } from "../hooks/parts.ts";
+import type { Services } from "../options.ts";
 import { retryOf } from "../server/call.ts";
 import {
   actorOf,
@@ -21,13 +22,16 @@ import { forward, type HandlersOf, type RequestHandler } from "./handler.ts";
 
 // whoami: finds the session of a call that comes through a process shared by several.
 
-const whoami: RequestHandler<"whoami", HookServices> = (
+/** What tells whose call a command is. */
+type CallerServices = Services & Needs<"calls">;
+
+const whoami: RequestHandler<"whoami", CallerServices> = (
   services,
   { toolUse, id: of, typed, shells, pid = null, pids = [], starts = [] },
   call,
 ) =>
   services.engine.read(state => {
-    const { toolUses } = services;
+    const { uses } = services.calls;
     if (of === undefined && typed !== undefined && pids.length > 0) {
       call.reply(callerBelow(services, state, { typed, shells, pids, starts }));
       return;
@@ -35,9 +39,9 @@ const whoami: RequestHandler<"whoami", HookServices> = (
     const by = typed === undefined ? "tool_use" : "typed";
     const use =
       toolUse !== undefined
-        ? toolUses.of(toolUse)
+        ? uses.of(toolUse)
         : of !== undefined && typed !== undefined
-          ? toolUses.findByCommandLine(of, typed, shells, atWork(services, of))
+          ? uses.findByCommandLine(of, typed, shells, atWork(services, of))
           : null;
     if (use !== null && "agents" in use) {
       call.reply(refuse("ambiguous_caller", ambiguous, { agents: use.agents }));
@@ -76,7 +80,7 @@ interface Typed {
  * may share among them, the one whose agent typed the line. Only for clients that installed entries name: of the others a
  * variable tells.
  */
-function callerBelow(services: HookServices, state: State, { typed, shells, pids, starts }: Typed) {
+function callerBelow(services: CallerServices, state: State, { typed, shells, pids, starts }: Typed) {
   const close = nearest(state, pids, starts);
   const anchor = close?.incarnations.find(one => pids.includes(one.anchor?.pid ?? 0))?.anchor ?? null;
   const all = anchor === null ? [] : sessionsAt(state.sessions, anchor);
@@ -85,7 +89,8 @@ function callerBelow(services: HookServices, state: State, { typed, shells, pids
   if (only === undefined)
     return refuse("unknown_session", "no session of a named client is above this command");
   const found = sessions.flatMap(session => {
-    const use = services.toolUses.findByCommandLine(session.id, typed, shells, atWork(services, session.id));
+    const { uses } = services.calls;
+    const use = uses.findByCommandLine(session.id, typed, shells, atWork(services, session.id));
     return use === null ? [] : [{ session, use }];
   });
   const [first] = found;
@@ -106,7 +111,7 @@ const ambiguousSessions =
   "which of them runs this; run the kite command again, alone in its line and not in a script";
 
 /** The agents at work beside the session's main agent. */
-function atWork({ presence }: HookServices, session: string): ReadonlySet<string> {
+function atWork({ presence }: Services, session: string): ReadonlySet<string> {
   const agents = [...presence.of(session).agents];
   return new Set(agents.filter(([, { active }]) => active).map(([agent]) => agent));
 }
@@ -189,7 +194,7 @@ const rename = forward<"session_rename">({
   }),
 });
 
-export const sessionHandlers: HandlersOf<typeof sessionRequests, HookServices> = {
+export const sessionHandlers: HandlersOf<typeof sessionRequests, CallerServices> = {
   register,
   heartbeat,
   deregister,

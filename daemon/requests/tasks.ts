@@ -8,8 +8,9 @@ import type { Reply } from "../core/tables/entries.ts";
 import type { NewTask, TaskImport, TaskState } from "../core/tables/tasks.ts";
 import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
-import type { HookServices } from "../hooks/parts.ts";
+import type { HookParts, Needs } from "../hooks/parts.ts";
 import { taskGates } from "../leading.ts";
+import type { Services } from "../options.ts";
 import type { Call } from "../server/call.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
 import { signOfLife } from "../sessions/proposals.ts";
@@ -34,7 +35,7 @@ const gates: readonly TaskGate[] = taskGates;
 
 /** Goes on with the gates' warnings, or refuses. Where no gate has anything to ask it goes on at once. */
 function beforeTask(
-  services: HookServices,
+  services: Services & HookParts,
   request: Asking,
   call: Call,
   step: TaskStep,
@@ -70,7 +71,7 @@ function beforeTask(
 /** An unregistered session begins here. */
 const cwd = "/";
 
-export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
+export const taskHandlers: HandlersOf<typeof taskRequests, Services & HookParts> = {
   task_create: (services, request, call) =>
     beforeTask(services, request, call, "create", warnings => {
       const { description } = request;
@@ -135,13 +136,13 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
       const found = findTask(log.state, request.task, log.project(project));
       call.reply(log.outward(isTask(found) ? { ok: true, task: taskRow(log.state, found) } : found));
     }),
-  task_claim: forward<"task_claim", HookServices>({
+  task_claim: forward<"task_claim", Services & Needs<"calls">>({
     command: ({ task = null, labels }, { by: actor, project, wallMs }) => ({
       type: "task_claim",
       ...{ actor, task, labels: once(labels), project, cwd, wallMs },
     }),
-    reply: (reply, { task }, { clientTasks }, { project }) =>
-      task === undefined || reply.ok ? reply : withClientList(clientTasks, reply, task, project),
+    reply: (reply, { task }, { calls }, { project }) =>
+      task === undefined || reply.ok ? reply : withClientList(calls.tasks, reply, task, project),
     line: (reply, { task }, { project }) => lineOf(reply, project, task),
   }),
   task_release: forward<"task_release">({

@@ -9,11 +9,12 @@ import { limits } from "../../protocol/limits.ts";
 import type { UnkeptRow, VersionKind } from "../../protocol/schemas/rescue.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { anyGlob } from "../config/glob.ts";
+import type { ProjectRules } from "../config/project-rules.ts";
+import type { Log } from "../engine/engine.ts";
 import type { Facts } from "../facts/facts.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { KeptFileFacts } from "../facts/git/kept-files.ts";
 import { type WholeFile, wholeFile } from "../facts/whole-file.ts";
-import type { HookServices } from "../hooks/parts.ts";
 import type { Archive } from "./archive.ts";
 import { hashOf } from "./contents.ts";
 import { type Author, differenceOf, lineCounts, type Version } from "./versions.ts";
@@ -209,7 +210,8 @@ interface SeenContent {
 interface FileKeeperOptions {
   readonly archive: Archive;
   readonly unkept: UnkeptFiles;
-  readonly services: Pick<HookServices, "engine" | "rules">;
+  readonly engine: Pick<Log, "state">;
+  readonly rules: Pick<ProjectRules, "at">;
   readonly facts: Pick<Facts, "repository" | "path">;
   readonly git: Pick<KeptFileFacts, "isIgnored" | "head" | "committed">;
   readonly outside: BudgetedFs;
@@ -285,16 +287,16 @@ export class FileKeeper {
   /** Returns where the file is, or why nothing of it is kept. Nothing is read before this has allowed it. */
   async #placeOf(write: FileToKeep): Promise<Place | { readonly outcome: KeepOutcome }> {
     const { path, isEdit, session } = write;
-    const { facts, git, services } = this.#options;
+    const { facts, git, engine, rules } = this.#options;
     const around = await facts.repository(dirnameKeep(path));
     if ("unreachable" in around) return { outcome: { is: "missed", why: around.unreachable } };
-    const home = services.engine.state.sessions.live.get(session ?? "");
+    const home = engine.state.sessions.live.get(session ?? "");
     const { gitDir } = around;
     if (gitDir === null && (home === undefined || !isEdit)) return { outcome: nothing };
     const { worktree, project } = gitDir === null ? (home ?? around) : around;
     if (!path.startsWith(below(worktree)) || (await this.#isHome(worktree))) return { outcome: nothing };
     if (gitDir !== null && path.startsWith(below(gitDir))) return { outcome: nothing };
-    if ((await services.rules.at({ project, worktree })).rescue === "off") return { outcome: nothing };
+    if ((await rules.at({ project, worktree })).rescue === "off") return { outcome: nothing };
     const place = { file: path.slice(below(worktree).length), worktree, project, gitDir };
     const why = unkeptByName(path, place.file, this.#isNever);
     if (why !== null) return { outcome: this.#noted(write, place, { is: "unkept", why }) };

@@ -11,7 +11,7 @@ import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { KeptFileFacts } from "../facts/git/kept-files.ts";
 import { type GitPlace, oidOf } from "../facts/git/process.ts";
 import { wholeFile } from "../facts/whole-file.ts";
-import type { HookServices } from "../hooks/parts.ts";
+import type { Services } from "../options.ts";
 import type { Archive } from "./archive.ts";
 import { type Author, differenceOf, lineCounts, type Version, type WipedFile } from "./versions.ts";
 
@@ -304,7 +304,7 @@ interface KnownLines {
  * meanwhile, and reports it. Costs a look at each such session.
  */
 export function runsLine(
-  { engine, presence }: Pick<HookServices, "engine" | "presence">,
+  { engine, presence }: Pick<Services, "engine" | "presence">,
   { lines, compared }: KnownLines,
   worktree: string,
 ): boolean {

@@ -14,6 +14,7 @@ import { type Actor, type FileRef, sameActor } from "../core/frame/actors.ts";
 import { actorRow, pathOf } from "../core/tables/naming.ts";
 import type { Session } from "../core/tables/sessions.ts";
 import { refs } from "../facts/facts.ts";
+import { HookEvent } from "../hooks/event.ts";
 import { Delivery } from "../hooks/points.ts";
 import { runPlan } from "../hooks/run.ts";
 import { callerOf, type DaemonServices, type HandlersOf } from "../requests/handler.ts";
@@ -182,7 +183,8 @@ async function asEdit(
     { do: "gate_write", ...who, cwd, file: path, isOwn: false },
     { do: "lock", ...who, cwd, file: path, toolUseId: flight, ...lock },
   ];
-  const outcomes = await runPlan(services, call, planOf("restore_begin", by, path, actions), delivery);
+  const plan = planOf("restore_begin", by, path, actions);
+  const outcomes = await runPlan(new HookEvent(services, services, call, plan, { delivery }), services);
   return outcomes.map(outcome => refusalOf(outcome, path)).find(isRefused) ?? { flight };
 }
 
@@ -218,7 +220,8 @@ async function endAsEdit(
   const ancestors = services.presence.ancestors(by.session, by.agent);
   const end = { toolUseId: flight, wrote, file: path, cwd, lines: null, ancestors };
   const actions: readonly HookAction[] = [{ do: "flight_end", ...whoOf(by), ...end }];
-  await runPlan(services, call, planOf("restore_end", by, path, actions), new Delivery());
+  const plan = planOf("restore_end", by, path, actions);
+  await runPlan(new HookEvent(services, services, call, plan), services);
 }
 
 function planOf(event: string, by: Actor, file: string, actions: readonly HookAction[]): HookPlan {

@@ -8,7 +8,8 @@ import { pathOfWork } from "../core/work/dirty-files.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import { KeptFileFacts } from "../facts/git/kept-files.ts";
 import type { GitChild } from "../facts/git/process.ts";
-import type { HookServices } from "../hooks/parts.ts";
+import type { HookParts, Needs } from "../hooks/parts.ts";
+import type { Services } from "../options.ts";
 import { Archive } from "./archive.ts";
 import { FileKeeper, KeepQueue, UnkeptFiles } from "./keep.ts";
 import { Losses, runsLine, WipingLines } from "./losses.ts";
@@ -67,9 +68,14 @@ export interface Rescue {
   close(): Promise<void>;
 }
 
-export interface RescueServices extends HookServices {
+export interface RescueParts extends HookParts {
   readonly rescue: Rescue | null;
 }
+
+export interface RescueServices extends Services, RescueParts {}
+
+/** What the rescue's own work needs, which outlives the events that begin it. */
+export type LastingServices = Services & Needs<"config" | "edits">;
 
 interface RescueOptions {
   readonly paths: Pick<KitePaths, "rescue">;
@@ -81,7 +87,8 @@ interface RescueOptions {
 
 /** Opens the store, and does not wait for it. */
 export function openRescue(
-  services: HookServices,
+  services: Services,
+  { config: { rules } }: Needs<"config">,
   { paths, config, outside, git: gitChild, onTrouble }: RescueOptions,
 ): Rescue | null {
   if (config.values.rescue === "off") return null;
@@ -95,7 +102,7 @@ export function openRescue(
   const unkept = new UnkeptFiles();
   const git = new KeptFileFacts(outside, gitChild);
   const never = config.values.rescueNever;
-  const keeper = new FileKeeper({ archive, unkept, services, facts, git, outside, never });
+  const keeper = new FileKeeper({ archive, unkept, engine, rules, facts, git, outside, never });
   const compared = new Compared();
   const lines = new WipingLines();
   const queue = new KeepQueue({

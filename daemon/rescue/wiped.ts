@@ -15,21 +15,28 @@ import type { Listener } from "../engine/log-view.ts";
 import type { Stamped } from "../facts/paths.ts";
 import { Allowance } from "../facts/work-clock.ts";
 import { settleGrants } from "../hooks/edits/edit-lock.ts";
-import { type ActionHandler, type ActionOf, actorOfAction, ancestorsOf, type Run } from "../hooks/event.ts";
+import { type ActionHandler, type ActionOf, ancestorsOf, type HookEvent } from "../hooks/event.ts";
 import { releaseIndexes } from "../hooks/guard/guard.ts";
 import { lineKey } from "../hooks/guard/memory.ts";
 import { aliasedBy, placesOf } from "../hooks/guard/places.ts";
 import { releaseLineEdits, worksAt } from "../hooks/guard/plain-files.ts";
-import type { HookServices } from "../hooks/parts.ts";
 import type { EndedLine, HookPart, SparedWork } from "../hooks/points.ts";
 import { stops } from "../hooks/verdict.ts";
+import type { Services } from "../options.ts";
 import { actorOf } from "../sessions/proposals.ts";
 import { decidedBy } from "../trail/decisions.ts";
+import type { Recorder } from "../trail/trail.ts";
 import { isWithin } from "../worktree/pathspec.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
 import type { FileToKeep } from "./keep.ts";
 import { type Candidate, candidateOf, runsLine } from "./losses.ts";
-import { type OpenFlight, type Rescue, type RescueServices, withinMs } from "./services.ts";
+import {
+  type LastingServices,
+  type OpenFlight,
+  type Rescue,
+  type RescueParts,
+  withinMs,
+} from "./services.ts";
 import { type Author, type Version, type Wipe, type WipedFile, wipeName } from "./versions.ts";
 
 // Tells of a wipe: to whose work it was, and to who did it.
@@ -38,11 +45,7 @@ import { type Author, type Version, type Wipe, type WipedFile, wipeName } from "
  * Tells of the files that a version brings back. `isNamed`: whether the line named the file, so that its agent knows what
  * became of its own work. A file that somebody outside of Kite deleted is only listed: whoever deletes a file sees that.
  */
-async function tellWipe(
-  services: HookServices,
-  wipe: Wipe,
-  isNamed: (path: string) => boolean,
-): Promise<void> {
+async function tellWipe(services: Services, wipe: Wipe, isNamed: (path: string) => boolean): Promise<void> {
   const { project, by, command, files, more } = wipe;
   const isTold = ({ path, version, writers, how }: WipedFile): boolean => {
     if (version === null) return false;
@@ -73,7 +76,7 @@ async function tellWipe(
   });
 }
 
-function inFamily(services: HookServices, { session, agent }: Author): WipedWork["writers"][number] {
+function inFamily(services: Services, { session, agent }: Author): WipedWork["writers"][number] {
   const ancestors = services.presence.ancestors(session, agent);
   return { actor: actorOf(services, session, agent, null), ancestors: [...ancestors] };
 }
@@ -81,7 +84,7 @@ function inFamily(services: HookServices, { session, agent }: Author): WipedWork
 // A shell line has ended: what it changed is kept, and what it wiped is noted.
 
 /** Looks at it later, when all that was written before is kept. Until then the files of its worktree, and of those that it reached, are its own to explain. */
-export function lineEnds(services: RescueServices, rescue: Rescue, line: EndedLine): void {
+export function lineEnds(services: LastingServices, rescue: Rescue, line: EndedLine): void {
   const { ends } = rescue.compared;
   const own = services.engine.state.sessions.live.get(line.actor.session)?.worktree ?? "";
   const reached = [...rescue.lines.worktreesOf(line.toolUseId), ...line.changed.map(one => one.worktree)];
@@ -102,7 +105,7 @@ export function lineEnds(services: RescueServices, rescue: Rescue, line: EndedLi
 
 /** Returns when all of it is kept and noted. Nobody waits for that. */
 async function lineEnded(
-  services: RescueServices,
+  services: LastingServices,
   rescue: Rescue,
   { actor, toolUseId, program, changed, wallMs: atMs }: EndedLine,
 ): Promise<void> {
@@ -166,7 +169,7 @@ function isNotedGone({ keeper, compared }: Pick<Rescue, "keeper" | "compared">, 
 
 /** Notes what was wiped at once, a wipe for each worktree, and tells of it. */
 async function noteWipes(
-  services: HookServices,
+  services: Services,
   { archive, keeper, compared }: Pick<Rescue, "archive" | "keeper" | "compared">,
   { isNamed, ...how }: Wiping,
   lost: readonly Loss[],
@@ -200,7 +203,7 @@ const outsideKite = "changed outside Kite";
  * An event of a session waits for its answer: compares the session's worktree, and the event does not wait for that. `isSoon`
  * false: only if `limits.rescueCompareMs` went by since the last time. Without kept work of the worktree nothing is looked at.
  */
-function compareAtEvent(services: RescueServices, rescue: Rescue, session: string, isSoon: boolean): void {
+function compareAtEvent(services: LastingServices, rescue: Rescue, session: string, isSoon: boolean): void {
   const { engine, clock } = services;
   const worktree = engine.state.sessions.live.get(session)?.worktree;
   const { byWorktree, settledIn } = engine.state.writes;
@@ -223,7 +226,7 @@ function compareAtEvent(services: RescueServices, rescue: Rescue, session: strin
  * costs a stat. Resolves when what was found is kept and noted.
  */
 export function compareWithKept(
-  services: RescueServices,
+  services: LastingServices,
   rescue: Rescue,
   worktree: string | null,
   isStart = false,
@@ -234,7 +237,7 @@ export function compareWithKept(
 }
 
 async function compare(
-  services: RescueServices,
+  services: LastingServices,
   rescue: Rescue,
   worktree: string | null,
   isStart: boolean,
@@ -270,12 +273,12 @@ async function compare(
 }
 
 /** Whether the project switches the setting off: then nothing of it is looked at, whatever was kept before. */
-async function isOff({ rules }: RescueServices, { project, worktree }: DirtyFile): Promise<boolean> {
-  return (await rules.at({ project, worktree })).rescue === "off";
+async function isOff({ config }: LastingServices, { project, worktree }: DirtyFile): Promise<boolean> {
+  return (await config.rules.at({ project, worktree })).rescue === "off";
 }
 
 async function compareDirty(
-  services: RescueServices,
+  services: LastingServices,
   rescue: Rescue,
   work: DirtyFile,
   isStart: boolean,
@@ -323,7 +326,7 @@ async function compareDirty(
 
 /** Returns whose content a file with uncommitted work has if no version of it is kept. The file changed at `changedAt`. */
 function whoseNow(
-  { clock }: RescueServices,
+  { clock }: LastingServices,
   { archive, keeper }: Pick<Rescue, "archive" | "keeper">,
   path: string,
   work: DirtyFile,
@@ -340,7 +343,7 @@ function whoseNow(
 }
 
 /** Writes that were granted before this start may run at any moment. */
-function noteFlights({ engine, clock }: RescueServices, { compared }: Rescue): void {
+function noteFlights({ engine, clock }: LastingServices, { compared }: Rescue): void {
   for (const hold of engine.state.locks.holds.values()) {
     if (hold.flights.length === 0 || hold.dir) continue;
     const { id: session, agent, name } = actorRow(engine.state, hold.actor);
@@ -350,7 +353,7 @@ function noteFlights({ engine, clock }: RescueServices, { compared }: Rescue): v
 }
 
 /** Looks again at the files of writes that were granted before this start, when they end. */
-export function endedFlights(services: RescueServices, rescue: Rescue): Listener {
+export function endedFlights(services: LastingServices, rescue: Rescue): Listener {
   const { flights } = rescue.compared;
   const ended = new WeakSet<OpenFlight>();
   const stepped = () => {
@@ -373,7 +376,7 @@ export function endedFlights(services: RescueServices, rescue: Rescue): Listener
  * write may have begun. If the write is from before this start, an edit has taken it over.
  */
 async function keepFlight(
-  { facts, clock }: RescueServices,
+  { facts, clock }: LastingServices,
   { keeper, compared }: Rescue,
   flight: OpenFlight,
   isOver: () => boolean = () => compared.flights.get(flight.file.key) !== flight,
@@ -390,7 +393,7 @@ async function keepFlight(
 
 /** A file that git reported clean: a commit has the work, or something put the file back before Kite looked. */
 async function compareSettled(
-  services: RescueServices,
+  services: LastingServices,
   rescue: Rescue,
   work: DirtyFile,
 ): Promise<Loss | null> {
@@ -412,10 +415,6 @@ async function compareSettled(
 
 type KeepWork = ActionOf<"keep_work">;
 
-interface RescueRun extends Run {
-  readonly services: RescueServices;
-}
-
 /** A file that the line may wipe, with the command that does. */
 interface Coming {
   readonly command: string;
@@ -423,18 +422,15 @@ interface Coming {
 }
 
 /** Null: all of it is kept, or cannot be. */
-async function keepWork(run: RescueRun, action: KeepWork): Promise<HookOutcome | null> {
-  const { services, scope, delivery } = run;
-  const { rescue, settings, observes, clock, guardConfirmations } = services;
-  const { treeGuard } = settings.values;
+async function keepWork(event: HookEvent, action: KeepWork, parts: RescueParts): Promise<HookOutcome | null> {
+  const { observes, clock, delivery } = event;
+  const { rescue, config } = parts;
+  const { confirmations } = parts.guard;
+  const { treeGuard } = config.settings.values;
   // Without known work nothing can be lost that Kite could keep.
-  if (rescue == null || services.engine.state.writes.files.size === 0) return null;
-  const actor = actorOfAction(run, action);
-  const coming = await comingWipes(
-    services,
-    { actor, ancestors: await ancestorsOf(services, action) },
-    action,
-  );
+  if (rescue == null || event.engine.state.writes.files.size === 0) return null;
+  const actor = event.actor(action);
+  const coming = await comingWipes(event, { actor, ancestors: await ancestorsOf(event, action) }, action);
   if (coming.length === 0) return null;
   const candidates = coming.map(({ work }) => candidateOf(work));
   rescue.lines.began(action.toolUseId, {
@@ -443,48 +439,45 @@ async function keepWork(run: RescueRun, action: KeepWork): Promise<HookOutcome |
     candidates,
   });
   const late = new Map(coming.map(({ work, ...one }, i) => [candidates[i]?.path ?? "", { ...one, work }]));
-  const keeping = keepAll(services, rescue, coming, candidates, path => void late.delete(path));
-  // If Kite holds nobody up, the line and the copies run side by side.
+  const keeping = keepAll(event, rescue, coming, candidates, path => void late.delete(path));
+  // Where Kite holds nobody up, the line and the copies run side by side.
   if (observes || treeGuard === "off") return null;
-  const leftMs = scope.answerByMs - limits.firstByteMs - clock.now();
+  const leftMs = event.answerByMs - limits.firstByteMs - clock.now();
   await withinMs(keeping, Math.max(0, Math.min(limits.rescueWipeWaitMs, leftMs)));
   if (late.size === 0) return null;
   const line = lineKey(actor, action.cwd, `keep ${action.typed}`);
   const versions = new Map([...late.keys()].map(path => [path, "not kept"]));
-  if (guardConfirmations.isConfirmed(line, versions, action.toolUseId, clock.now())) return null;
+  if (confirmations.isConfirmed(line, versions, action.toolUseId, clock.now())) return null;
   delivery.whenTold(isDelivered => {
-    if (isDelivered) guardConfirmations.told(line, versions, action.toolUseId, clock.now());
+    if (isDelivered) confirmations.told(line, versions, action.toolUseId, clock.now());
   });
   const files = [...late.keys()].slice(0, limits.rescueNamedMax);
   const verdict = treeGuard === "deny" ? "deny" : "allow_with_note";
-  if (stops(services, verdict)) await stopLine(run, action, actor, late);
+  if (stops(event, verdict)) await stopLine(event, parts, action, actor, late);
   return { did: "keep_work", ok: true, verdict, files, more: late.size - files.length };
 }
 
 /** The line will not run: it gives back what it was granted, and the trail has its denial. */
 async function stopLine(
-  { services, plan, grants }: RescueRun,
+  event: HookEvent,
+  parts: RescueParts,
   action: KeepWork,
   actor: Actor,
   late: ReadonlyMap<string, Coming>,
 ): Promise<void> {
   const [[file, { command: type }] = [null, { command: "a command" }]] = late;
-  const line = { ...decidedBy(services, actor), event: plan.event, type, file, rule: "rescue" };
+  const line = { ...decidedBy(event, actor), event: event.plan.event, type, file, rule: "rescue" };
   const others = late.size === 1 ? "" : ` and in ${late.size - 1} more`;
   const why = `wipes uncommitted work in it${others}, and Kite has no copy yet`;
-  settleGrants(grants, false);
-  if (services.notedDecisions.isFirst(action, "rescue deny"))
-    services.recorder.note({ ...line, decision: "deny", why });
-  await releaseLineEdits(services, actor, action.toolUseId);
-  await releaseIndexes(services, actor, action.toolUseId);
+  settleGrants(event.grants, false);
+  if (parts.calls.decisions.isFirst(action, "rescue deny"))
+    event.recorder.note({ ...line, decision: "deny", why });
+  await releaseLineEdits(event, parts, actor, action.toolUseId);
+  await releaseIndexes(event, actor, action.toolUseId);
 }
 
 /** The files with uncommitted work in reach of the line, whose ever it is; at most `limits.rescueWipeFilesMax`. */
-async function comingWipes(
-  services: RescueServices,
-  me: Lineage,
-  action: KeepWork,
-): Promise<readonly Coming[]> {
+async function comingWipes(services: Services, me: Lineage, action: KeepWork): Promise<readonly Coming[]> {
   const found = new Map<string, Coming>();
   for (const one of await worksAt(services, action.wiped)) found.set(one.work.key, one);
   const guarded = { ...action, do: "guard", unread: null, line: "" } as const;
@@ -507,7 +500,7 @@ async function comingWipes(
 
 /** Keeps each file whose content is not kept; `done` hears of each that is kept, or that a rule does not let be kept. */
 async function keepAll(
-  { facts, clock }: RescueServices,
+  { facts, clock }: Services,
   rescue: Rescue,
   coming: readonly Coming[],
   candidates: readonly Candidate[],
@@ -547,16 +540,16 @@ function kept({ archive, keeper }: Rescue, path: string, now: Stamped | null): V
  * after `limits.rescueReplaceWaitMs` of work, with the paths of those that are not. Undefined: all are.
  */
 function keepReplaced(
-  services: RescueServices,
+  services: LastingServices,
   rescue: Rescue,
   files: readonly FileRef[],
 ): Promise<readonly string[]> | undefined {
-  const { engine, writers, facts } = services;
+  const { engine, edits, facts } = services;
   const late = new Map<string, FileRef>();
   for (const file of files) {
     const path = pathOf(file);
     const { key } = file;
-    const isBegun = writers.unreported(key) !== null || rescue.compared.flights.has(key);
+    const isBegun = edits.writers.unreported(key) !== null || rescue.compared.flights.has(key);
     const isWork = isBegun || engine.state.writes.files.has(key);
     if (isWork && kept(rescue, path, facts.stampedNow(file.lexical, path)) === null) late.set(path, file);
   }
@@ -565,7 +558,7 @@ function keepReplaced(
 
 /** `late`: the files by their paths. What is kept is taken out of it. */
 async function keepEach(
-  services: RescueServices,
+  services: LastingServices,
   rescue: Rescue,
   late: Map<string, FileRef>,
 ): Promise<readonly string[]> {
@@ -589,7 +582,7 @@ async function keepEach(
 
 /** Keeps what the file has now. Resolves with null when it is kept, or a rule does not let it be kept; else with the reason. */
 async function keepNow(
-  services: RescueServices,
+  services: LastingServices,
   rescue: Rescue,
   file: FileRef,
   isOver: () => boolean,
@@ -618,11 +611,11 @@ async function keepNow(
 
 /** The last write that was granted and of which nobody heard the end; null: there is none. */
 function unheardFlight(
-  { writers, clock, presence }: RescueServices,
+  { edits, clock, presence }: LastingServices,
   { compared }: Rescue,
   file: FileRef,
 ): OpenFlight | null {
-  const begun = writers.unreported(file.key);
+  const begun = edits.writers.unreported(file.key);
   if (begun === null) return compared.flights.get(file.key) ?? null;
   const { session, agent, name, at } = begun;
   const sinceMs = at + clock.wall() - clock.now() - limits.rescueStampSlackMs;
@@ -630,46 +623,38 @@ function unheardFlight(
   return { file, by: { session, agent, name }, sinceMs, isPast };
 }
 
-// The steps of the rescue of work at events of hooks. If the person's setting is off, none of it is called.
+// What the rescue of work does at events of hooks. Where the person's setting is off, there is none of it.
 
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
 
-export const rescuePart: HookPart<RescueServices> = {
-  writesBegin: (services, files) =>
-    services.rescue === null ? undefined : keepReplaced(services, services.rescue, files),
-  written: (services, { actor, file, tool, text, wallMs }) => {
-    const { rescue, engine } = services;
-    const { id: session, agent, name } = actorRow(engine.state, actor);
-    const what = { path: pathOf(file), key: file.key, by: { session, agent, name }, tool, text };
-    rescue?.queue.add({ ...what, kind: "write", isEdit: true, session, atMs: wallMs });
-    if (rescue !== null) compareAtEvent(services, rescue, session, false);
-  },
-  lineEnded: (services, line) => {
-    const { rescue } = services;
-    if (rescue === null) return;
-    lineEnds(services, rescue, line);
-    // What it changed and the daemon did not see: git may have reported the file clean before.
-    compareAtEvent(services, rescue, line.actor.session, true);
-  },
-  spared: (services, work) => {
-    const { rescue } = services;
-    if (rescue !== null) void rescue.later(() => noteSpared(services, rescue, work));
-  },
-  eventWaits: (services, { session }) => {
-    if (services.rescue !== null) compareAtEvent(services, services.rescue, session, false);
-  },
-  // If the file changed, the notice with the line that restores it comes instead.
-  beforeNotes: ({ rescue, engine }, { session }) => {
-    if (rescue === null || rescue.waiting === 0) return undefined;
-    const { bySession, pending } = engine.state.notes;
-    const all = [...(bySession.get(session) ?? [])].flatMap(key => pending.get(key)?.notes ?? []);
-    const mayChange = all.some(({ note: { what } }) => what === "bypassed" || what === "discarded");
-    return mayChange ? withinMs(rescue.settled(), limits.rescueSettleMs) : undefined;
-  },
-  prompted: (services, session) => {
-    if (services.rescue !== null) compareAtEvent(services, services.rescue, session, true);
-  },
-};
+export function rescuePart(services: LastingServices, rescue: Rescue): HookPart {
+  const { engine } = services;
+  return {
+    writesBegin: files => keepReplaced(services, rescue, files),
+    written: ({ actor, file, tool, text, wallMs }) => {
+      const { id: session, agent, name } = actorRow(engine.state, actor);
+      const what = { path: pathOf(file), key: file.key, by: { session, agent, name }, tool, text };
+      rescue.queue.add({ ...what, kind: "write", isEdit: true, session, atMs: wallMs });
+      compareAtEvent(services, rescue, session, false);
+    },
+    lineEnded: line => {
+      lineEnds(services, rescue, line);
+      // What it changed and the daemon did not see: git may have reported the file clean before.
+      compareAtEvent(services, rescue, line.actor.session, true);
+    },
+    spared: (work, recorder) => void rescue.later(() => noteSpared(services, rescue, work, recorder)),
+    eventWaits: ({ session }) => compareAtEvent(services, rescue, session, false),
+    // Of a file that changed, the notice with the line that restores it comes instead.
+    beforeNotes: ({ session }) => {
+      if (rescue.waiting === 0) return undefined;
+      const { bySession, pending } = engine.state.notes;
+      const all = [...(bySession.get(session) ?? [])].flatMap(key => pending.get(key)?.notes ?? []);
+      const mayChange = all.some(({ note: { what } }) => what === "bypassed" || what === "discarded");
+      return mayChange ? withinMs(rescue.settled(), limits.rescueSettleMs) : undefined;
+    },
+    prompted: session => compareAtEvent(services, rescue, session, true),
+  };
+}
 
 /**
  * Writes a line with the number of files, and of the lines in them that no commit has. The line leaves out the number of
@@ -677,11 +662,11 @@ export const rescuePart: HookPart<RescueServices> = {
  * would take the number of a part for that of the whole.
  */
 async function noteSpared(
-  services: RescueServices,
+  services: Services,
   { losses }: Pick<Rescue, "losses">,
   { actor, command: type, count, files }: SparedWork,
+  recorder: Recorder,
 ): Promise<void> {
-  const { recorder } = services;
   const looked = files.slice(0, limits.guardFilesMax);
   let counted: number | null = looked.length === count ? 0 : null;
   for (const one of looked) {

@@ -240,7 +240,7 @@ async function nameOf(
 ): Promise<{ readonly project: string; readonly as: string } | Refusal> {
   const repository = await services.facts.repository(cwd);
   if ("unreachable" in repository) return refuse("path_unreachable", repository.unreachable);
-  const rules = await services.rules.at(repository);
+  const rules = await services.config.rules.at(repository);
   const found = await sharedProject(services.projectNames, repository, rules.sections.project);
   if ("unreachable" in found) return refuse("path_unreachable", found.unreachable);
   if (found.name === null) return refuse("store_project", found.why);

@@ -64,9 +64,10 @@ export function storeNow(services: Coordinating, shared: SharedStore): StoreStat
   return { ...storeState(shared), ...coordination(services) };
 }
 
-type Coordinating = Pick<StoreServices, "offSwitches" | "settings" | "clock">;
+type Coordinating = Pick<StoreServices, "config" | "clock">;
 
-function coordination({ offSwitches, settings, clock }: Coordinating): Pick<StoreRow, "uncoordinated"> {
+function coordination({ config, clock }: Coordinating): Pick<StoreRow, "uncoordinated"> {
+  const { offSwitches, settings } = config;
   const isOn = offRows(offSwitches.read(), clock.wall()).length === 0 && settings.values.mode === "act";
   return isOn ? {} : { uncoordinated: true };
 }
@@ -103,7 +104,7 @@ async function localRows(
     if ("unreachable" in repository) continue;
     const { project } = repository;
     if (rows.has(project) || own.state.outbox.projects.has(project)) continue;
-    const rules = await services.rules.at(repository);
+    const rules = await services.config.rules.at(repository);
     const found = await sharedProject(services.projectNames, repository, rules.sections.project);
     if ("unreachable" in found) rows.set(project, { project, name: null, why: found.unreachable });
     else rows.set(project, { project, name: found.name, why: found.name === null ? found.why : null });

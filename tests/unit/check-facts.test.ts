@@ -94,7 +94,7 @@ class Worktree {
     const { greenRuns, completionTries, unreachable } = this;
     const services = {
       engine: { state: this.state },
-      rules: { at: async () => ({ gates: { ...gatePresets.off, quality: "enforce" } }) },
+      config: { rules: { at: async () => ({ gates: { ...gatePresets.off, quality: "enforce" } }) } },
       presence: { ancestors: () => [] },
       greenRuns,
       completionTries,
@@ -110,8 +110,8 @@ class Worktree {
         worktreeState: async () => (unreachable === null ? this.now() : { unreachable }),
         commitDiff: async (_: unknown, [from, to]: readonly [string, string]) => this.#between(from, to),
       },
-    } as unknown as Parameters<typeof completionFindings>[0];
-    const findings = await completionFindings(services, ann, null, null);
+    } as unknown as Parameters<typeof completionFindings>[0] & Parameters<typeof completionFindings>[1];
+    const findings = await completionFindings(services, services, ann, null, null);
     const sentences = (mode: string) => findings.filter(one => one.mode === mode).flatMap(one => one.missing);
     return { held: sentences("enforce"), told: sentences("warn") };
   }

@@ -1,8 +1,9 @@
 /** The gate of a client's teams over files in memory. */
 import { join } from "node:path";
 import type { BudgetedFs } from "../../daemon/facts/filesystem.ts";
+import type { HookEvent } from "../../daemon/hooks/event.ts";
 import { Delivery } from "../../daemon/hooks/points.ts";
-import type { LeadRun } from "../../daemon/lead/services.ts";
+import type { LeadParts } from "../../daemon/lead/services.ts";
 import { Teams } from "../../daemon/lead/team-facts.ts";
 import { gateTeam } from "../../daemon/lead/team-gate.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
@@ -62,13 +63,13 @@ export class GateWorld {
     const delivery = new Delivery();
     const engine = { state: core.state, now: clock.now() };
     const rules = { at: async () => ({ teams: "enforce" }) };
-    const services = { engine, clock, presence, teams, rules, recorder: { note: () => {} } };
-    // The gate uses these services alone.
-    const run = {
-      services,
-      delivery,
-      plan: { event: "PreToolUse", tool: "TaskUpdate" },
-    } as unknown as LeadRun;
+    const plan = { event: "PreToolUse", tool: "TaskUpdate" };
+    // The gate uses these fields alone.
+    const event = {
+      ...{ engine, clock, presence, recorder: { note: () => {} }, delivery, plan },
+      actor: () => ({ session, agent, incarnation: 0 }),
+    } as unknown as HookEvent;
+    const parts = { teams, config: { rules } } as unknown as LeadParts;
     const change = {
       task: "1",
       status,
@@ -77,7 +78,11 @@ export class GateWorld {
       addBlocks: [],
     } as const;
     const who = { session, ...(agent === null ? {} : { agent }), name, ancestors: [null], parentFile: null };
-    const said = await gateTeam(run, { do: "gate_team", ...who, call: { what: "task_update", ...change } });
-    return { passes: "verdict" in said && said.verdict === "allow", delivery };
+    const said = await gateTeam(
+      event,
+      { do: "gate_team", ...who, call: { what: "task_update", ...change } },
+      parts,
+    );
+    return { passes: said !== null && "verdict" in said && said.verdict === "allow", delivery };
   }
 }

@@ -6,8 +6,9 @@ import { latestAt } from "../../daemon/core/tables/sessions.ts";
 import type { Clock } from "../../daemon/engine/clock.ts";
 import { ownView } from "../../daemon/engine/log-view.ts";
 import { watchedKeys } from "../../daemon/hooks/edits/write-actions.ts";
-import type { Run } from "../../daemon/hooks/event.ts";
+import type { HookEvent } from "../../daemon/hooks/event.ts";
 import { supposedPlaces } from "../../daemon/hooks/guard/places.ts";
+import type { HookParts } from "../../daemon/hooks/parts.ts";
 import { listPeers } from "../../daemon/hooks/peers.ts";
 import { Delivery } from "../../daemon/hooks/points.ts";
 import { PeerMemory, SessionWorks } from "../../daemon/hooks/session-work.ts";
@@ -242,9 +243,11 @@ function busy(crowd: Crowd, n: number): Known {
 function told(crowd: Crowd, known: Known, session: string, isStart: boolean): HookOutcome {
   const { now } = crowd;
   const what = isStart ? {} : { changesOnly: true as const };
-  const services = { engine: engineOf(crowd), clock: { wall: () => now }, ...known };
+  const { peerMemory: memory, sessionWorks: works, ...rest } = known;
   const delivery = new Delivery();
-  const outcome = listPeers({ services, delivery } as unknown as Run, { do: "list_peers", session, ...what });
+  const event = { engine: engineOf(crowd), clock: { wall: () => now }, delivery, ...rest };
+  const parts = { peers: { memory, works } } as unknown as HookParts;
+  const outcome = listPeers(event as unknown as HookEvent, { do: "list_peers", session, ...what }, parts);
   delivery.settle(true);
   return outcome;
 }

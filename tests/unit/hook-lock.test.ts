@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import type { Actor, FileRef } from "../../daemon/core/frame/actors.ts";
 import { HookLocks, keptAgainst } from "../../daemon/hooks/edits/edit-lock.ts";
-import type { HookServices } from "../../daemon/hooks/parts.ts";
 import type { Call } from "../../daemon/server/call.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { Baselines, Writers } from "../../daemon/worktree/writers.ts";
@@ -16,7 +15,8 @@ const bob: Actor = { session: "bob", agent: null, incarnation: 0 };
 
 let world: EngineWorld;
 let locks: HookLocks;
-let services: HookServices;
+let baselines: Baselines;
+let writers: Writers;
 let hooks: Hook[];
 let locked: WorkCount;
 /** What files look like that are not as they were, by path. */
@@ -25,7 +25,6 @@ const looks = new Map<string, string>();
 beforeEach(begin);
 
 async function begin(): Promise<void> {
-  locks = new HookLocks();
   locked = new WorkCount();
   world = new EngineWorld(new MemoryPlace());
   let isStarted = false;
@@ -42,8 +41,9 @@ async function begin(): Promise<void> {
   const facts = { stampedNow, stamped: async (path: string) => stampedNow(path) };
   const { engine, clock } = world;
   const presence = new PresenceTable(clock);
-  const rest = { baselines: new Baselines(facts), writers: new Writers() };
-  services = { engine, clock, facts, presence, ...rest } as unknown as HookServices;
+  baselines = new Baselines(facts);
+  writers = new Writers();
+  locks = new HookLocks({ engine, clock, facts, presence, baselines, writers } as never);
 }
 
 function fileRef(file: string): FileRef {
@@ -74,7 +74,7 @@ class Hook {
     const call = { connection: this, park: () => undefined } as unknown as Call;
     const ask = { session: "bob", toolUseId, waitMs: 50_000, promptId: "p", ancestors: [], cwd: "/p" };
     const files = [name, ...more].map(fileRef);
-    const asked = locks.ask(services, call, { ...ask, files, yieldMs: 15_000 }, bob);
+    const asked = locks.ask({ call, observes: false }, { ...ask, files, yieldMs: 15_000 }, bob);
     this.change = async () => (await asked.waited).change;
     let isAnswered = false;
     asked.waited.then(({ reply }) => {
@@ -219,17 +219,17 @@ test("whichever hooks of an edit come and are lost, and when: who is left has th
 });
 
 test("the change during a wait is a write reported since it began, also within one millisecond, or one under way", async () => {
-  const alice = { session: "alice", agent: null, name: "alice", at: services.clock.now() };
+  const alice = { session: "alice", agent: null, name: "alice", at: world.clock.now() };
   const key = "n:/p/a.ts";
   const steps = [
     () => {},
-    () => services.writers.wrote(key, { ...alice, lines: "line 1" }),
-    () => services.writers.began(key, { ...alice, flight: "toolu_9" }),
+    () => writers.wrote(key, { ...alice, lines: "line 1" }),
+    () => writers.began(key, { ...alice, flight: "toolu_9" }),
   ];
   for (const before of steps) {
     for (const during of steps) {
       await begin();
-      alice.at = services.clock.now();
+      alice.at = world.clock.now();
       before();
       await hold();
       const hook = new Hook();
@@ -247,7 +247,7 @@ test("the change during a wait is a write reported since it began, also within o
 
 test("of several files that wait for one that is being written, another one that changed long ago did not change", async () => {
   looks.set("/p/b.ts", "before");
-  await services.baselines.take(fileRef("b.ts"));
+  await baselines.take(fileRef("b.ts"));
   looks.delete("/p/b.ts");
   for (const [during, changed] of [
     [null, null],

@@ -115,7 +115,7 @@ describe("an agent of a project that machines share", () => {
   });
 
   it("has nothing waiting when it has read all in both logs", () => {
-    const waits = (session: string) => w.services.pending.has(w.logs, actor(session));
+    const waits = (session: string) => w.services.notes.pending.has(w.logs, actor(session));
     const idsIn = (state: State, key: string) =>
       [...(state.messages.inboxes.get(key)?.all ?? [])].map(place => place.split(" ")[1] ?? "");
     const { local, store } = w.logs;

@@ -103,7 +103,7 @@ const hooks: readonly (readonly [string, Read, unknown])[] = [
   ["what an agent does, for others", w => taskOf(w.services, actor), 'works on "kept claimed"'],
   [
     "the gate of quality",
-    w => completionFindings(w.services, actor, w.task("active"), null),
+    w => completionFindings(w.services, w.services, actor, w.task("active"), null),
     [some({ missing: expect.arrayContaining([expect.stringContaining("debate: ")]) })],
   ],
   ["a gate's words", w => field(w.does({ do: "gate_stop", session: "alice" }), "task"), "kept claimed"],
@@ -114,7 +114,10 @@ const hooks: readonly (readonly [string, Read, unknown])[] = [
   ],
   [
     "a note of a red task",
-    w => rolePart.completed?.(w.services, "alice", [{ what: "risk", task: w.task("watched") } as never]),
+    w =>
+      rolePart(w.services, w.services).completed?.("alice", [
+        { what: "risk", task: w.task("watched") } as never,
+      ]),
     [some({ number: 3 })],
   ],
 ];

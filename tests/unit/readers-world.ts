@@ -3,8 +3,9 @@
 import { addSpawn } from "../../daemon/core/lead/tables/spawns.ts";
 import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { listOf, taskAt } from "../../daemon/core/tables/tasks.ts";
+import { HookEvent } from "../../daemon/hooks/event.ts";
 import { Notices, Pending, terminalCounts } from "../../daemon/hooks/notices.ts";
-import { Delivery, hookPoints } from "../../daemon/hooks/points.ts";
+import { Delivery } from "../../daemon/hooks/points.ts";
 import { actionHandlers } from "../../daemon/hooks/run.ts";
 import { PeerMemory, SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { GateMemory } from "../../daemon/lead/gate-memory.ts";
@@ -61,27 +62,33 @@ export class ReadersWorld {
     // What the readers use, and no more.
     const services = {
       ...{ node: "a", engine: logs, clock, presence: new PresenceTable(clock), turns: new Turns() },
-      ...{ pending: new Pending(), peerMemory: new PeerMemory(), sessionWorks: new SessionWorks() },
-      ...{ gateMemory: new GateMemory(), terminalNotes: new Notices(terminalCounts), likelyActor: null },
-      points: hookPoints([]),
+      notes: { pending: new Pending(), terminals: new Notices(terminalCounts) },
+      peers: { memory: new PeerMemory(), works: new SessionWorks() },
+      ...{ gateMemory: new GateMemory(), points: [] },
       recorder: { note: () => {}, refused: () => {}, refusals: [], dropped: 0 },
-      ...{ version: "test", startedAt: 0, counters: { requests: 0, refused: 0 }, hookCounts: new Map() },
+      ...{
+        version: "test",
+        startedAt: 0,
+        counters: { requests: 0, refused: 0 },
+        entry: { counts: new Map() },
+      },
       ...{ events: { subscribers: 0 }, connections: () => [], fewDescriptors: () => null },
       journal: () => ({ bytes: 0, full: false }),
-      offSwitches: { read: () => ({ all: null, projects: new Map(), sessions: new Map() }) },
-      ...{
+      config: {
+        offSwitches: { read: () => ({ all: null, projects: new Map(), sessions: new Map() }) },
         settings: { values: { mode: "on" } },
         seenFiles: { changed: () => [] },
-        rescue: null,
-        shared: null,
+        rules: { at: async () => ({ gates: { ...gatePresets.off, quality: "warn", recovery: "warn" } }) },
       },
+      ...{ rescue: null, shared: null },
       facts: { repository: async () => ({ project: "/p", worktree: "/p", gitDir: null }) },
       checks: { for: async () => ({ trust: "none", checks: [], project: "/p", worktree: "/p" }) },
-      rules: { at: async () => ({ gates: { ...gatePresets.off, quality: "warn", recovery: "warn" } }) },
       completionTries: { passed: () => {} },
-      toolFailures: { pending: () => ({ tool: "Bash", error: "no" }), told: () => {} },
-      clientTasks: { atWork: () => {}, named: () => [] },
-      notedDecisions: { isFirst: () => false },
+      calls: {
+        failures: { pending: () => ({ tool: "Bash", error: "no" }), told: () => {} },
+        tasks: { atWork: () => {}, named: () => [] },
+        decisions: { isFirst: () => false },
+      },
     };
     this.services = services as unknown as HandlerServices;
   }
@@ -110,8 +117,9 @@ export class ReadersWorld {
     const { do: name } = action as HookAction;
     const call = this.call("hook", { isClosed: false });
     const delivery = new Delivery();
-    const running = { services: this.services, call, plan: { doing: null, event: "Stop" }, delivery };
-    const outcome = await actionHandlers[name](running as never, action as never);
+    const plan = { doing: null, event: "Stop" };
+    const event = new HookEvent(this.services, this.services, call, plan as never, { delivery });
+    const outcome = await actionHandlers[name](event, action as never, this.services);
     delivery.settle(true);
     return outcome as unknown as Row;
   }

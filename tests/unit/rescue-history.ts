@@ -178,7 +178,7 @@ export class History {
     };
     const services = {
       engine: { state, submitAndWait: async (command: WorkWiped) => void this.#told.push(command) },
-      rules: { at: async () => ({ rescue: "on" }) },
+      config: { rules: { at: async () => ({ rescue: "on" }) } },
       presence: { ancestors: () => [], of: () => ({ doing: null, agents: new Map() }) },
       clock: { wall: () => this.nowMs, now: () => this.nowMs },
     };
@@ -190,7 +190,8 @@ export class History {
     const played = this.#git();
     const options = { archive, unkept, facts, git: played, outside, never: [] };
     this.#services = { ...services, facts } as unknown as RescueServices;
-    this.#keeper = new FileKeeper({ ...options, services: this.#services });
+    const { engine, config } = this.#services;
+    this.#keeper = new FileKeeper({ ...options, engine, rules: config.rules });
     this.#rescue = {
       archive,
       unkept,

@@ -155,7 +155,7 @@ describe.each(seeds)("whatever sessions do (seed %i)", seed => {
         const { paths } = w.sessionWorks.of(w.source, session);
         return Math.min(...(paths.length === 0 ? [""] : paths).map(path => plainDistance(own, path)));
       };
-      const sorted = new Nearness(w.source, self).sort(others).map(({ id }) => far(id));
+      const sorted = new Nearness(w.source, w.sessionWorks, self).sort(others).map(({ id }) => far(id));
       expect(sorted).toEqual([...sorted].sort());
       for (const distance of sorted) seen.add(distance);
     }
@@ -170,7 +170,7 @@ describe("a prompt tells of no change in another session's work", () => {
     const memory = new PeerMemory();
     const self = w.state.sessions.live.get("b");
     if (self === undefined) throw new Error("b");
-    const now = () => ({ sessions: marksOf(w.source, self), finishedAt: 0, sharedAt: 0 });
+    const now = () => ({ sessions: marksOf(w.source, w.sessionWorks, self), finishedAt: 0, sharedAt: 0 });
     before(w);
     memory.told("b", now());
     happens(w);

@@ -4,7 +4,7 @@ import { type BranchFile, uncommitted } from "../../daemon/core/branches/table.t
 import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
 import type { FileState } from "../../daemon/facts/git/status.ts";
-import { BranchLooks, type LookingServices, looksAfterWrites } from "../../daemon/hooks/session-work.ts";
+import { BranchLooks, looksAfterWrites } from "../../daemon/hooks/session-work.ts";
 import { sameFileRows } from "../../daemon/sharing/elsewhere.ts";
 import { sameFileLines } from "../../daemon/sharing/trail.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -52,10 +52,10 @@ function looksOf({ log, name, listeners }: Machine) {
     },
   };
   const clock = new SimulatedClock(1_000_000);
-  const branchLooks = new BranchLooks((message, error) => branch.troubles.push(message, error));
-  const services = { engine: log, facts, clock, branchLooks } as unknown as LookingServices;
-  listeners.own.add(looksAfterWrites(services));
-  return { branch, clock, look: (session: string) => branchLooks.look(services, session) };
+  const onTrouble = (message: string, error: unknown) => void branch.troubles.push(message, error);
+  const branchLooks = new BranchLooks({ engine: log, facts, clock } as never, onTrouble);
+  listeners.own.add(looksAfterWrites(branchLooks));
+  return { branch, clock, look: (session: string) => branchLooks.look(session) };
 }
 
 async function two() {

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
-import type { HookServices } from "../../daemon/hooks/parts.ts";
-import { hookPoints } from "../../daemon/hooks/points.ts";
+import type { HookParts } from "../../daemon/hooks/parts.ts";
 import { takeUnheardEnds } from "../../daemon/hooks/run.ts";
+import type { Services } from "../../daemon/options.ts";
 import { ClientTasks } from "../../daemon/sessions/client-tasks.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
@@ -18,13 +18,17 @@ import { actor, World, waits } from "./core-world.ts";
 
 const child: Actor = { session: "a", agent: "a0954b2b04fdf61ec", incarnation: 0 };
 const nothing = () => undefined;
+const adapters = new Map([
+  [undefined, claudeCode],
+  ["codex", codex],
+]);
 
 let folder: string;
 let path: string;
 let clock: SimulatedClock;
 let core: World;
 let presence: PresenceTable;
-let services: HookServices;
+let services: Services & HookParts;
 const noted: string[] = [];
 
 beforeEach(() => {
@@ -51,25 +55,22 @@ beforeEach(() => {
     submitWithRetry: (command: Command) => void core.do(command),
   };
   services = {
-    adapters: new Map([
-      [undefined, claudeCode],
-      ["codex", codex],
-    ]),
-    points: hookPoints([]),
+    entry: { adapters, socket: "" },
+    points: [],
     engine,
     clock,
     presence,
-    clientTasks: new ClientTasks(),
-    socket: "",
-    ownFiles: { home: folder },
-    rules: { for: async () => ({ ignores: () => false }) },
+    calls: { tasks: new ClientTasks() },
+    config: { ownFiles: { home: folder }, rules: { for: async () => ({ ignores: () => false }) } },
     facts: { repository: async () => ({ gitDir: "/p/.git", worktree: "/p", project: "/p", branch: null }) },
-    baselines: { take: async () => undefined },
-    writers: { ended: nothing, since: () => null, wrote: nothing },
+    edits: {
+      baselines: { take: async () => undefined },
+      writers: { ended: nothing, since: () => null, wrote: nothing },
+      wakes: { forget: nothing },
+    },
     recorder: { note: nothing },
-    peerMemory: { forget: nothing },
-    hookWakes: { forget: nothing },
-  } as unknown as HookServices;
+    peers: { memory: { forget: nothing } },
+  } as unknown as Services & HookParts;
 });
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -259,7 +260,9 @@ describe("the files of lines", () => {
     expect(await takeUnheardEnds(services, path)).toBe(0);
     rmSync(path, { recursive: true });
     writeFileSync(path, line("Stop", 0));
-    expect(await takeUnheardEnds({ ...services, adapters: new Map() }, path)).toBe(0);
+    expect(
+      await takeUnheardEnds({ ...services, entry: { ...services.entry, adapters: new Map() } }, path),
+    ).toBe(0);
     expect(readFileSync(path, "utf8")).toBe(line("Stop", 0));
   });
 });

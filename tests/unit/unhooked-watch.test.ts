@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Listeners } from "../../daemon/engine/log-view.ts";
 import { UnhookedWatch, type WatchDirectory } from "../../daemon/hooks/edits/unhooked-watch.ts";
-import type { HookServices } from "../../daemon/hooks/parts.ts";
 import { limits } from "../../protocol/limits.ts";
 
 type Told = Parameters<Listeners["tell"]>;
@@ -61,19 +60,21 @@ function begun(watchDirectory: WatchDirectory = opened): UnhookedWatch {
       },
     },
     presence: { rows: new Map() },
-    baselines: {
-      seen: () => "",
-      take: async () => {},
-      changed: () => Promise.reject(new Error("the disk does not answer")),
+    edits: {
+      baselines: {
+        seen: () => "",
+        take: async () => {},
+        changed: () => Promise.reject(new Error("the disk does not answer")),
+      },
     },
     facts: { lexical: (_cwd: string, path: string) => path },
-  } as unknown as HookServices;
+  };
   const warn = (problem: string) => warned.push(problem);
   const onTrouble = (message: string) => {
     troubles.push(message);
     hasFailed();
   };
-  const watch = new UnhookedWatch(services, { listeners, warn, onTrouble, watchDirectory });
+  const watch = new UnhookedWatch(services as never, { listeners, warn, onTrouble, watchDirectory });
   listeners.add(watch.sessions);
   return watch;
 }

@@ -86,10 +86,15 @@ export function refuseKept(state: State, ask: Ask): Refusal | null {
 
 export type LockAction = Extract<HookAction, { do: "lock" }>;
 
-/** The services that a hook's lock needs. */
+/** What decisions are made with, which outlive their events. */
 interface LockServices extends Services {
   readonly baselines: Baselines;
   readonly writers: Writers;
+}
+
+/** What a hook's lock needs of its event. A decision is kept without it, since the connections of all events are many. */
+interface LockEvent {
+  readonly call: Call;
   readonly observes: boolean;
 }
 
@@ -147,7 +152,6 @@ interface ParkedFile {
 
 /** One tool use's lock and the hooks that wait for it. */
 interface PendingEditLock {
-  readonly services: LockServices;
   readonly action: HookAsk;
   readonly actor: Actor;
   /** What `HookLocks` finds it by. */
@@ -173,11 +177,16 @@ interface PendingEditLock {
  * next hook then asks anew.
  */
 export class HookLocks {
+  readonly #services: LockServices;
   readonly #asked = new Map<string, PendingEditLock>();
   /** Requests that wait in the core's queues, by the numbers of their proposals. */
   readonly #queued = new Map<number, PendingEditLock>();
   /** When each request was decided, by key; the oldest first. */
   readonly #decided = new Map<string, number>();
+
+  constructor(services: LockServices) {
+    this.#services = services;
+  }
 
   /**
    * Asks for the lock, or joins the request of the same tool use (for example if hooks are installed twice). Each
@@ -185,8 +194,7 @@ export class HookLocks {
    * hook for which the trail has its line.
    */
   ask(
-    services: LockServices,
-    call: Call,
+    event: LockEvent,
     action: HookAsk,
     actor: Actor,
   ): {
@@ -194,11 +202,11 @@ export class HookLocks {
     readonly delivered: (ok: boolean) => void;
     readonly isFirst: boolean;
   } {
-    const now = services.clock.now();
+    const now = this.#services.clock.now();
     this.#forget(now);
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
-    const asked = this.#asked.get(key) ?? this.#begin(services, call, action, actor, key, now);
-    this.#join(asked, call);
+    const asked = this.#asked.get(key) ?? this.#begin(event, action, actor, key, now);
+    this.#join(asked, event.call);
     const isFirst = asked.joined === 1;
     return { waited: asked.waited, delivered: ok => this.#settleDelivery(asked, ok), isFirst };
   }
@@ -226,21 +234,20 @@ export class HookLocks {
   }
 
   #begin(
-    services: LockServices,
-    call: Call,
+    { call, observes }: LockEvent,
     asks: HookAsk,
     actor: Actor,
     key: string,
     beganMs: number,
   ): PendingEditLock {
-    const mayWait = call.connection.hasRoomToWait && !services.observes;
+    const services = this.#services;
+    const mayWait = call.connection.hasRoomToWait && !observes;
     const action = mayWait ? asks : { ...asks, waitMs: 0 };
     let resolve: (waited: Waited) => void = () => {};
     const waited = new Promise<Waited>(end => {
       resolve = end;
     });
     const asked: PendingEditLock = {
-      services,
       action,
       actor,
       key,
@@ -277,7 +284,8 @@ export class HookLocks {
   }
 
   #answer(asked: PendingEditLock, reply: Reply): void {
-    const { services, parked, action, actor } = asked;
+    const { parked, action, actor } = asked;
+    const services = this.#services;
     const waitedMs = services.clock.now() - asked.beganMs;
     this.#decide(asked);
     const change = reply.ok && parked !== null ? changeSince(services, parked, action, actor) : unchangedYet;
@@ -286,7 +294,8 @@ export class HookLocks {
 
   /** Tells the hooks that they wait, or ends the wait at once if nobody awaits it or nobody knows how long it takes. */
   #park(asked: PendingEditLock): void {
-    const { services, action, actor, calls } = asked;
+    const { action, actor, calls } = asked;
+    const services = this.#services;
     const { state } = services.engine;
     this.#queued.set(asked.n, asked);
     const ask = { actor, files: action.files, ticket: state.seq, ancestors: action.ancestors };
@@ -301,18 +310,18 @@ export class HookLocks {
   #abandon(asked: PendingEditLock): void {
     this.#queued.delete(asked.n);
     this.#drop(asked);
-    asked.services.engine.abandon(asked.n);
-    settleGivenUp(asked, refuse("lock_given_up", "the connection closed"), true);
+    this.#services.engine.abandon(asked.n);
+    this.#settleGivenUp(asked, refuse("lock_given_up", "the connection closed"), true);
   }
 
   /** Ends a wait for what somebody keeps until nobody knows when. */
   #giveUp(asked: PendingEditLock): void {
-    const { engine } = asked.services;
+    const { engine } = this.#services;
     this.#decide(asked);
     engine.abandon(asked.n);
     // Once it has left the queue: the refusal tells who else waits.
     const reply = refuse("lock_held", "its holder locked it until its work is done");
-    void engine.read(() => settleGivenUp(asked, reply, false));
+    void engine.read(() => this.#settleGivenUp(asked, reply, false));
   }
 
   /** Undoes a grant that reached none of the hooks. */
@@ -320,9 +329,15 @@ export class HookLocks {
     if (ok) return;
     asked.unheard += 1;
     if (asked.unheard !== asked.joined) return;
-    const { services, action, actor } = asked;
+    const { action, actor } = asked;
     this.#drop(asked);
-    services.engine.undelivered(asked.n, { actor, files: action.files });
+    this.#services.engine.undelivered(asked.n, { actor, files: action.files });
+  }
+
+  /** Tells the hooks that their request was given up. */
+  #settleGivenUp({ beganMs, parked, resolve }: PendingEditLock, reply: Refusal, isAbandoned: boolean): void {
+    const waitedMs = this.#services.clock.now() - beganMs;
+    resolve({ reply, waitedMs, before: parked?.before ?? null, change: unchangedYet, isAbandoned });
   }
 
   #forget(now: number): void {
@@ -334,12 +349,12 @@ export class HookLocks {
   }
 
   #decide(asked: PendingEditLock): void {
-    const { n, key, services } = asked;
+    const { n, key } = asked;
     asked.isDecided = true;
     this.#queued.delete(n);
     // The decision is kept; the clients' connections, which are many in a busy time, are not.
     asked.calls.clear();
-    if (this.#asked.get(key) === asked) this.#decided.set(key, services.clock.now());
+    if (this.#asked.get(key) === asked) this.#decided.set(key, this.#services.clock.now());
   }
 
   #drop(asked: PendingEditLock): void {
@@ -348,13 +363,6 @@ export class HookLocks {
     this.#asked.delete(key);
     this.#decided.delete(key);
   }
-}
-
-/** Tells the hooks that their request was given up. */
-function settleGivenUp(asked: PendingEditLock, reply: Refusal, isAbandoned: boolean): void {
-  const { services, beganMs, parked, resolve } = asked;
-  const waitedMs = services.clock.now() - beganMs;
-  resolve({ reply, waitedMs, before: parked?.before ?? null, change: unchangedYet, isAbandoned });
 }
 
 /** What the files are like when a wait begins, and who blocks it. */

@@ -11,12 +11,14 @@ import type { Ask } from "../../core/locks/blockers.ts";
 import type { Writer } from "../../core/tables/base-state.ts";
 import type { Reply } from "../../core/tables/entries.ts";
 import { actorRow, pathOf } from "../../core/tables/naming.ts";
+import type { Services } from "../../options.ts";
 import { isRefusal } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/proposals.ts";
 import { decidedBy, noteIgnored, noteLock } from "../../trail/decisions.ts";
-import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, refused, toolOf } from "../event.ts";
-import type { HookServices } from "../parts.ts";
+import { type ActionOf, ancestorsOf, contested, type HookEvent, refused, toolOf } from "../event.ts";
+import type { EditMemory, Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
+import type { HookPoints } from "../points.ts";
 import { grantVerdict, refusalVerdict, stops } from "../verdict.ts";
 import { keptAgainst, type LockAction, type Waited } from "./edit-lock.ts";
 
@@ -36,13 +38,14 @@ interface Locked {
 
 /** Returns the first such change. Its actor counts as told when the answer is delivered, so the next try goes ahead. */
 async function unseenChange(
-  run: Run,
+  event: HookEvent,
+  edits: EditMemory,
   { readAtMs }: UncheckedWrite,
   actor: Actor,
   { files, whole, toldPath, isDenied }: Locked,
 ): Promise<UnseenChange | null> {
-  const { services } = run;
-  const { engine, seenWrites, facts } = services;
+  const { engine, facts } = event;
+  const { seenWrites } = edits;
   let found: UnseenChange | null = null;
   let named = files.find(file => pathOf(file) === toldPath);
   for (const file of isDenied ? [] : files) {
@@ -55,10 +58,10 @@ async function unseenChange(
     if (last === null) continue;
     // Of a file that is gone there is nothing to lose.
     if (found !== null || (await facts.stamped(pathOf(file)))?.stamp === null) continue;
-    found = changeBy(services, last, file);
+    found = changeBy(event, edits, last, file);
     named = file;
   }
-  if (named !== undefined) noteTold(run, actor, named);
+  if (named !== undefined) noteTold(event, edits, actor, named);
   return found;
 }
 
@@ -70,19 +73,24 @@ interface Stale {
 }
 
 /** Writes the line of such a denial. */
-function noteStale({ services, plan }: Run, actor: Actor, { changedBy, changedFile, unseen }: Stale): void {
+function noteStale(event: HookEvent, actor: Actor, { changedBy, changedFile, unseen }: Stale): void {
+  const { plan, recorder } = event;
   const why =
     unseen === null
       ? `${changedBy?.name ?? "somebody"} changed it while the agent waited, and it would have been overwritten unread`
       : `${unseen.name} changed it ${duration(unseen.agoMs)} ago, and as far as Kite knows the agent has not read that`;
-  const line = { ...decidedBy(services, actor), event: plan.event, type: toolOf(plan) };
+  const line = { ...decidedBy(event, actor), event: plan.event, type: toolOf(plan) };
   const file = unseen?.file ?? changedFile;
-  services.recorder.note({ ...line, file, decision: "deny", rule: "stale", why });
+  recorder.note({ ...line, file, decision: "deny", rule: "stale", why });
 }
 
 /** The answer tells the actor of all that others wrote in the file until now. */
-function noteTold({ services, delivery }: Run, actor: Actor, { key }: FileRef): void {
-  const { engine, seenWrites } = services;
+function noteTold(
+  { engine, delivery }: HookEvent,
+  { seenWrites }: EditMemory,
+  actor: Actor,
+  { key }: FileRef,
+): void {
   const { seq } = engine.state;
   delivery.whenTold(heard => {
     if (heard) seenWrites.noteTold(actor, key, seq);
@@ -90,7 +98,8 @@ function noteTold({ services, delivery }: Run, actor: Actor, { key }: FileRef): 
 }
 
 function changeBy(
-  { writers, clock }: HookServices,
+  { clock }: HookEvent,
+  { writers }: EditMemory,
   { actor, name, wallMs }: Writer,
   file: FileRef,
 ): UnseenChange {
@@ -100,41 +109,40 @@ function changeBy(
   return { file: pathOf(file), name, lines, agoMs: Math.max(0, clock.wall() - wallMs) };
 }
 
-export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
-  const { services, call, plan } = run;
-  const actor = actorOfAction(run, asked);
-  const found = await lockable(run, asked);
+/** What an edit needs. */
+type EditNeeds = Needs<"edits" | "notes" | "points">;
+
+export async function lock(event: HookEvent, asked: LockAction, parts: EditNeeds): Promise<HookOutcome> {
+  const { plan } = event;
+  const { locks, wakes } = parts.edits;
+  const actor = event.actor(asked);
+  const found = await lockable(event, asked);
   if (isRefusal(found)) return refused("lock", found);
   const { files, projectWaitMs, yieldMs, keys, ignored } = found;
   const [first] = files;
   if (first === undefined) {
-    for (const path of ignored) noteIgnored(services, plan.event, toolOf(plan), actor, path);
+    for (const path of ignored) noteIgnored(event, plan.event, toolOf(plan), actor, path);
     return { did: "ignored", ok: true };
   }
-  const ancestors = await ancestorsOf(services, asked);
+  const ancestors = await ancestorsOf(event, asked);
   const longestMs = Math.min(asked.waitMs, projectWaitMs);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
-  const waitMs = keptAgainst(services.engine.state, wanted) === null ? longestMs : 0;
+  const waitMs = keptAgainst(event.engine.state, wanted) === null ? longestMs : 0;
   const overwritten = asked.overwrites.length === 0 ? none : keysOf(keys, asked.overwrites);
   const action = { ...asked, waitMs, ancestors, overwritten };
-  if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
-  for (const file of files) services.presence.touched(action.session, pathOf(file), file.key);
-  const { waited, delivered, isFirst } = services.hookLocks.ask(
-    services,
-    call,
-    { ...action, files, yieldMs },
-    actor,
-  );
+  if (action.agent !== undefined) signOfLife(event, action.session, action.agent);
+  for (const file of files) event.presence.touched(action.session, pathOf(file), file.key);
+  const { waited, delivered, isFirst } = locks.ask(event, { ...action, files, yieldMs }, actor);
   const answer = await waited;
   const { reply } = answer;
   const line = { event: plan.event, type: toolOf(plan), actor, file: action.file, files };
   const edit: Edit = { asked, wanted, found, first, waitMs, overwritten, isFirst, line };
   if (isRefusal(reply))
-    return answer.isAbandoned ? refused("lock", reply) : refusedEdit(run, edit, answer, reply);
-  if (!services.observes)
-    services.hookWakes.decided(services, { actor, file: first, prompt: asked.promptId }, reply);
-  run.delivery.whenSettled(delivered);
-  return grantedEdit(run, edit, answer, reply);
+    return answer.isAbandoned ? refused("lock", reply) : refusedEdit(event, edit, answer, reply, parts);
+  if (!event.observes && wakes.sessions.size > 0)
+    wakes.decided(event, { actor, file: first, prompt: asked.promptId }, reply);
+  event.delivery.whenSettled(delivered);
+  return grantedEdit(event, edit, answer, reply, parts);
 }
 
 /** An edit that asked for its locks, all of its files' or none. */
@@ -152,34 +160,40 @@ interface Edit {
   readonly line: Pick<Parameters<typeof noteLock>[1], "event" | "type" | "actor" | "file" | "files">;
 }
 
-function refusedEdit(run: Run, edit: Edit, { waitedMs, before }: Waited, reply: Refusal): HookOutcome {
-  const { services } = run;
+function refusedEdit(
+  event: HookEvent,
+  edit: Edit,
+  { waitedMs, before }: Waited,
+  reply: Refusal,
+  { edits, points }: EditNeeds,
+): HookOutcome {
   const { asked, wanted, first, waitMs } = edit;
   const { files, actor } = wanted;
   if (edit.isFirst) {
-    const line = { ...edit.line, ...wouldWait(services, reply.code, waitMs) };
+    const line = { ...edit.line, ...wouldWait(event, reply.code, waitMs) };
     const runs = refusalVerdict(reply.code) === "allow";
-    noteLock(services, runs ? { ...line, runs } : line, reply, waitedMs, before !== null);
+    noteLock(event, runs ? { ...line, runs } : line, reply, waitedMs, before !== null);
   }
   const blocked = files.find(file => pathOf(file) === reply["path"]);
-  if (!services.observes)
-    services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
-  const outcome = contested("lock", services, wanted, files, reply);
+  if (!event.observes)
+    edits.wakes.decided(event, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
+  const outcome = contested("lock", event, wanted, files, reply);
   // It goes ahead, as a second writer.
-  if (services.observes && outcome.verdict === "deny") {
-    void keepReplaced(services, files);
-    for (const file of files) writeBegins(services, actor, file, asked.toolUseId);
+  if (event.observes && outcome.verdict === "deny") {
+    void keepReplaced(event, points, files);
+    for (const file of files) writeBegins(event, edits, actor, file, asked.toolUseId);
   }
   return { ...outcome, waitMs };
 }
 
 async function grantedEdit(
-  run: Run,
+  event: HookEvent,
   edit: Edit,
   { waitedMs, before, change }: Waited,
   reply: Exclude<Reply, Refusal>,
+  { edits, notes, points }: EditNeeds,
 ): Promise<HookOutcome> {
-  const { services, plan } = run;
+  const { plan } = event;
   const { asked, found, overwritten, isFirst, line } = edit;
   const { files, keys, ignored } = found;
   const { actor } = line;
@@ -192,32 +206,31 @@ async function grantedEdit(
   const unseen =
     unchecked === undefined
       ? null
-      : await unseenChange(run, unchecked, actor, {
+      : await unseenChange(event, edits, unchecked, actor, {
           files,
           whole: keysOf(keys, unchecked.whole),
           toldPath: changed.changedFile,
           isDenied: overwrites,
         });
-  for (const file of files) void services.baselines.take(file);
-  const mergeRisks = takeRisks(run, actor.session);
+  for (const file of files) void edits.baselines.take(file);
+  const mergeRisks = takeRisks(event, notes, actor.session);
   const noted = { ...changed, unseen, mergeRisks };
-  const isStopped = stops(services, grantVerdict({ overwrites }, { ...noted, unkept: [] }));
-  const unkept = isStopped ? [] : await keepReplaced(services, files);
+  const isStopped = stops(event, grantVerdict({ overwrites }, { ...noted, unkept: [] }));
+  const unkept = isStopped ? [] : await keepReplaced(event, points, files);
   const verdict = grantVerdict({ overwrites }, { ...noted, unkept });
-  if (isFirst)
-    noteLock(services, isStopped ? { ...line, runs: false } : line, reply, waitedMs, before !== null);
-  if (isFirst && verdict === "deny") noteStale(run, actor, { ...changed, unseen });
+  if (isFirst) noteLock(event, isStopped ? { ...line, runs: false } : line, reply, waitedMs, before !== null);
+  if (isFirst && verdict === "deny") noteStale(event, actor, { ...changed, unseen });
   if (isStopped) {
     // The answer will tell the agent to read the file again, so nothing is written now.
-    await services.engine.submitAndWait({
+    await event.engine.submitAndWait({
       type: "flight_end",
       actor,
       flight: asked.toolUseId,
       wrote: false,
     });
   } else {
-    for (const path of ignored) noteIgnored(services, plan.event, toolOf(plan), actor, path);
-    for (const file of files) writeBegins(services, actor, file, asked.toolUseId);
+    for (const path of ignored) noteIgnored(event, plan.event, toolOf(plan), actor, path);
+    for (const file of files) writeBegins(event, edits, actor, file, asked.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
   return { did: "lock", ok: true, reply: granted, verdict, waitedMs, before, ...noted, unkept };
@@ -228,13 +241,14 @@ async function grantedEdit(
  * after a short while. Where Kite only observes, nobody waits for that.
  */
 export async function keepReplaced(
-  services: HookServices,
+  { observes }: Pick<HookEvent, "observes">,
+  points: HookPoints,
   files: readonly FileRef[],
 ): Promise<readonly string[]> {
   const unkept: string[] = [];
-  for (const part of services.points.writesBegin) {
-    const keeping = part.writesBegin(services, files);
-    if (keeping !== undefined && !services.observes) unkept.push(...(await keeping));
+  for (const part of points) {
+    const keeping = part.writesBegin?.(files);
+    if (keeping !== undefined && !observes) unkept.push(...(await keeping));
   }
   return unkept;
 }
@@ -256,13 +270,13 @@ function keysOf(keys: Lockable["keys"], names: readonly string[]): ReadonlySet<s
   return new Set(names.map(name => keys.get(name)));
 }
 
-async function lockable(run: Run, asked: LockAction): Promise<Lockable | Refusal> {
+async function lockable(event: HookEvent, asked: LockAction): Promise<Lockable | Refusal> {
   const files = new Map<string, FileRef>();
   const keys = new Map<string, string>();
   const ignored: string[] = [];
   let [projectWaitMs, yieldMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (const name of [asked.file, ...(asked.moreFiles ?? [])]) {
-    const found = await run.scope.ruledFile({ session: asked.session, cwd: asked.cwd, file: name });
+    const found = await event.ruledFile({ session: asked.session, cwd: asked.cwd, file: name });
     if (isRefusal(found)) return found;
     const { file, rules } = found;
     const path = pathOf(file);
@@ -279,18 +293,27 @@ async function lockable(run: Run, asked: LockAction): Promise<Lockable | Refusal
 }
 
 /** The tool writes the file now, as far as anybody knows until its end is reported. */
-export function writeBegins(services: HookServices, actor: Actor, file: FileRef, flight: string): void {
+export function writeBegins(
+  { engine, clock }: Pick<Services, "engine" | "clock">,
+  { writers }: Pick<EditMemory, "writers">,
+  actor: Actor,
+  file: FileRef,
+  flight: string,
+): void {
   const { session, agent } = actor;
-  const { name } = actorRow(services.engine.state, actor);
-  services.writers.began(file.key, { session, agent, name, at: services.clock.now(), flight });
+  const { name } = actorRow(engine.state, actor);
+  writers.began(file.key, { session, agent, name, at: clock.now(), flight });
 }
 
 /** Merge risks that the session was not told of. They count as told when the answer is delivered. */
-function takeRisks({ services, delivery }: Run, session: string): readonly MergeNote[] {
-  const { engine, riskNotes } = services;
-  if (!engine.state.risksOf.has(session) && !riskNotes.has(session)) return [];
-  return riskNotes.offer(engine.state, session, delivery, risks =>
-    engine.submitWithRetry({ type: "notes_told", session, agent: null, notes: [], risks }),
+function takeRisks(
+  { engine, delivery }: HookEvent,
+  { risks }: EditNeeds["notes"],
+  session: string,
+): readonly MergeNote[] {
+  if (!engine.state.risksOf.has(session) && !risks.has(session)) return [];
+  return risks.offer(engine.state, session, delivery, ids =>
+    engine.submitWithRetry({ type: "notes_told", session, agent: null, notes: [], risks: ids }),
   );
 }
 
@@ -305,30 +328,32 @@ function nearName(cwd: string, file: string): string {
 type CheckAction = ActionOf<"check_own_files">;
 
 /** Returns null if none of the files is Kite's. A file that cannot be read in time counts by its path alone. */
-export async function checkOwnFiles(run: Run, asked: CheckAction): Promise<HookOutcome | null> {
-  const { services, scope } = run;
+export async function checkOwnFiles(
+  event: HookEvent,
+  asked: CheckAction,
+  { config: { ownFiles }, calls }: Needs<"config" | "calls">,
+): Promise<HookOutcome | null> {
   const { session, cwd, files } = asked;
-  await services.ownFiles.place(services);
+  if (!ownFiles.isPlaced) await ownFiles.place(event);
   for (const file of files) {
-    const found = await scope.ruledFile({ session, cwd, file });
-    const ref = isRefusal(found) ? { lexical: services.facts.lexical(cwd, file), key: null } : found.file;
-    const name = services.ownFiles.nameOf(ref);
+    const found = await event.ruledFile({ session, cwd, file });
+    const ref = isRefusal(found) ? { lexical: event.facts.lexical(cwd, file), key: null } : found.file;
+    const name = ownFiles.nameOf(ref);
     if (name === null) continue;
-    noteRefusal(run, asked, ref.lexical);
+    if (calls.decisions.isFirst(event.plan, `own ${ref.lexical}`)) noteRefusal(event, asked, ref.lexical);
     return { did: "check_own_files", ok: true, verdict: "deny", name, path: ref.lexical };
   }
   return null;
 }
 
-function noteRefusal(run: Run, asked: CheckAction, file: string): void {
-  const { services, plan } = run;
-  if (!services.notedDecisions.isFirst(plan, `own ${file}`)) return;
-  const actor = actorOfAction(run, asked);
-  const line = { ...decidedBy(services, actor), event: plan.event, type: toolOf(plan), rule: "own_files" };
+function noteRefusal(event: HookEvent, asked: CheckAction, file: string): void {
+  const { plan, recorder } = event;
+  const actor = event.actor(asked);
+  const line = { ...decidedBy(event, actor), event: plan.event, type: toolOf(plan), rule: "own_files" };
   const { at, name } = line;
   const code = "person_only";
   const error = "it is Kite's own file: only a person changes it";
-  services.recorder.refused(
+  recorder.refused(
     { at, type: plan.event, id: actor.session, name, file, code, error },
     { ...line, file, decision: "deny", code, why: error },
   );

@@ -17,9 +17,10 @@ import { pathOf, type Spelled } from "../../core/tables/naming.ts";
 import { sessionsOf } from "../../core/tables/sessions.ts";
 import { pathOfWork } from "../../core/work/dirty-files.ts";
 import type { Listener, Listeners } from "../../engine/log-view.ts";
+import type { Services } from "../../options.ts";
 import { actorOf } from "../../sessions/proposals.ts";
 import { decidedBy } from "../../trail/decisions.ts";
-import type { HookServices } from "../parts.ts";
+import type { Needs } from "../parts.ts";
 import { watchedKeys, writtenAt } from "./write-actions.ts";
 
 /** Watches one directory. Throws an error of the system if that is not possible; calls `failed` if it is no more. */
@@ -44,7 +45,7 @@ interface Folder {
 }
 
 export class UnhookedWatch {
-  readonly #services: HookServices;
+  readonly #services: Services & Needs<"edits">;
   readonly #options: UnhookedWatchOptions;
   readonly #watchDirectory: WatchDirectory;
   readonly #sessions = new Set<string>();
@@ -74,7 +75,7 @@ export class UnhookedWatch {
     stepped: () => this.#refreshSoon(),
   };
 
-  constructor(services: HookServices, options: UnhookedWatchOptions) {
+  constructor(services: Services & Needs<"edits">, options: UnhookedWatchOptions) {
     this.#services = services;
     this.#options = options;
     this.#watchDirectory = options.watchDirectory ?? watchNode;
@@ -139,7 +140,7 @@ export class UnhookedWatch {
 
   /** The directories to watch, with the keys of their files by name. */
   #wanted(): ReadonlyMap<string, ReadonlyMap<string, string>> {
-    const { engine, baselines, facts } = this.#services;
+    const { engine, edits, facts } = this.#services;
     const { state } = engine;
     const wanted = new Map<string, Map<string, string>>();
     const projects = new Map([...this.#sessions].map(id => [state.sessions.live.get(id)?.project, id]));
@@ -152,8 +153,8 @@ export class UnhookedWatch {
         const files = wanted.get(dir) ?? new Map<string, string>();
         if (!wanted.has(dir) && wanted.size >= limits.watchedDirectoriesMax) continue;
         wanted.set(dir, files.set(basename(path), key));
-        if (baselines.seen(key) === undefined)
-          void baselines.take({ ...file, lexical: facts.lexical("/", path) });
+        if (edits.baselines.seen(key) === undefined)
+          void edits.baselines.take({ ...file, lexical: facts.lexical("/", path) });
       }
     return wanted;
   }
@@ -251,11 +252,11 @@ export class UnhookedWatch {
   async #account(key: string): Promise<void> {
     const services = this.#services;
     const file = this.#fileOf(key);
-    const { engine, baselines, writers, clock } = services;
+    const { engine, edits, clock } = services;
     if (file === null) return;
-    const changedAt = await baselines.changed(file);
+    const changedAt = await edits.baselines.changed(file);
     if (changedAt === null || (engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0) return;
-    const last = writers.last(key);
+    const last = edits.writers.last(key);
     const writtenAtMs = last === null ? null : clock.wall() - (clock.now() - last.at);
     // A hooked agent's write, or what a formatter made of it.
     if (writtenAtMs !== null && changedAt <= writtenAtMs + limits.aftermathMs) return;

@@ -11,19 +11,21 @@ import { pathOf, type Spelled } from "../../core/tables/naming.ts";
 import type { WriteNote } from "../../core/tables/uncommitted.ts";
 import { pathOfWork } from "../../core/work/dirty-files.ts";
 import { refs } from "../../facts/facts.ts";
+import type { Services } from "../../options.ts";
 import { isRefusal } from "../../server/call.ts";
 import { noteWrite } from "../../trail/decisions.ts";
 import { nameOf } from "../../views/sessions.ts";
 import { lookAt, worksIn } from "../../worktree/uncommitted.ts";
 import { noteConflict } from "../../worktree/writers.ts";
 import {
+  type ActionHandler,
   type ActionOf,
   actorOfAction,
   ancestorsOf,
-  type EventRun,
+  type EndEvent,
+  type HookEvent,
   isLive,
   propose,
-  type Run,
   rulesFor,
   toolOf,
 } from "../event.ts";
@@ -31,7 +33,7 @@ import { releaseIndexes } from "../guard/guard.ts";
 import { lineFlight, noteStashes } from "../guard/memory.ts";
 import { endLineEdits } from "../guard/plain-files.ts";
 import { noteReturned, tellTaken } from "../guard/taken-work.ts";
-import type { HookServices } from "../parts.ts";
+import type { EditMemory, Needs } from "../parts.ts";
 
 // Which files a shell command may have written, as far as it matters: those that the project's sessions lock or changed.
 
@@ -67,112 +69,123 @@ function* dirtyFiles({ writes }: State, project: string | undefined): Generator<
   }
 }
 
-export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): Promise<HookOutcome> {
-  const { services } = run;
+/** What the end of a write needs. */
+type WriteParts = "edits" | "config" | "points";
+
+export async function flightEnd(
+  event: EndEvent,
+  action: ActionOf<"flight_end">,
+  parts: Needs<WriteParts>,
+): Promise<HookOutcome> {
+  const { plan, clock } = event;
+  const { baselines, writers } = parts.edits;
   const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines, sent: text = null } = action;
-  const actor = actorOfAction(run, action);
-  const found = file === null ? null : await refs(services, cwd, [file]);
-  const wallMs = services.clock.wall();
-  const write = { actor, tool: run.plan.tool, text, wallMs };
+  const actor = actorOfAction(event, action);
+  const found = file === null ? null : await refs(event, cwd, [file]);
+  const wallMs = clock.wall();
+  const write = { actor, tool: plan.tool, text, wallMs };
   const isNamed = found !== null && !isRefusal(found);
   // If the event names no file, or its path cannot be resolved now, the files locked for this write count.
-  const ended = isNamed ? found : found === null && !wrote ? [] : inFlight(services, actor, flight);
+  const ended = isNamed ? found : found === null && !wrote ? [] : inFlight(event, actor, flight);
   if (wrote)
-    for (const part of services.points.written)
-      for (const one of ended) part.written(services, { ...write, file: one });
-  if (!isLive(run, session)) return { did: "flight_end", ok: true };
+    for (const part of parts.points) for (const one of ended) part.written?.({ ...write, file: one });
+  if (!isLive(event, session)) return { did: "flight_end", ok: true };
   const written: Written[] = [];
   for (const one of ended) {
-    const rules = await rulesFor(services, session, one);
+    const rules = await rulesFor(event, parts, session, one);
     if (rules.ignores(pathOf(one))) return { did: "flight_end", ok: true };
     // Before the write ends: until then no other actor changed the file. If another actor writes it by now, it did.
-    if (!isWritten(services, actor, one.key)) await services.baselines.take(one);
-    if (flight !== null) services.writers.ended(one.key, flight);
+    if (!isWritten(event, actor, one.key)) await baselines.take(one);
+    if (flight !== null) writers.ended(one.key, flight);
     if (!wrote) continue;
-    const name = nameOf(services, actor);
-    const before = services.writers.since(one.key, services.clock.now() - limits.conflictMs);
-    services.writers.wrote(one.key, { session, agent, name, at: services.clock.now(), lines });
-    noteWrite(services, run.plan.event, toolOf(run.plan), actor, pathOf(one));
-    await noteConflict(services, actor, one, before, lines);
-    const known = await writtenAt(services, one, session);
+    const name = nameOf(event, actor);
+    const before = writers.since(one.key, clock.now() - limits.conflictMs);
+    writers.wrote(one.key, { session, agent, name, at: clock.now(), lines });
+    noteWrite(event, plan.event, toolOf(plan), actor, pathOf(one));
+    await noteConflict(event, actor, one, before, lines);
+    const known = await writtenAt(event, one, session);
     if (known !== null) written.push(known);
   }
   const end = { type: "flight_end" as const, actor, flight, wrote };
-  if (written.length === 0) return propose(run, "flight_end", end);
-  const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
+  if (written.length === 0) return propose(event, "flight_end", end);
+  const ancestors = await ancestorsOf(event, { ...action, parentFile: null });
   const noted: WriteNote = { files: written, by: "edit", ancestors, wallMs };
-  return propose(run, "flight_end", { ...end, noted });
+  return propose(event, "flight_end", { ...end, noted });
 }
 
 /** Whether another actor is writing the file. */
-function isWritten({ engine }: HookServices, actor: Actor, key: string): boolean {
+function isWritten({ engine }: Services, actor: Actor, key: string): boolean {
   const hold = engine.state.locks.holds.get(key);
   return hold !== undefined && hold.flights.length > 0 && !sameActor(hold.actor, actor);
 }
 
 /** The files that an actor locked for one write. */
-function inFlight(
-  { engine: { state } }: HookServices,
-  actor: Actor,
-  flight: string | null,
-): readonly FileRef[] {
+function inFlight({ engine: { state } }: Services, actor: Actor, flight: string | null): readonly FileRef[] {
   if (flight === null) return [];
   const holds = rowsOfActor(state.locks.actors, actor).flatMap(row => holdsOf(state, row));
   return holds.filter(hold => hold.flights.includes(flight));
 }
 
-export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {
-  const { services } = run;
+type LineEndParts = WriteParts | "calls" | "guard";
+
+export const shellEnd: ActionHandler<"shell_end", LineEndParts> = async (event, action, parts) => {
   const { toolUseId, ranMs, program = null } = action;
-  services.toolUses.ended(toolUseId);
-  const actor = actorOfAction(run, action);
-  if (!isLive(run, action.session)) {
-    for (const part of services.points.lineEnded)
-      part.lineEnded(services, { actor, toolUseId, program, changed: [], wallMs: services.clock.wall() });
+  const { clock } = event;
+  const { points, guard, edits } = parts;
+  parts.calls.uses.ended(toolUseId);
+  const actor = event.actor(action);
+  if (!isLive(event, action.session)) {
+    for (const part of points)
+      part.lineEnded?.({ actor, toolUseId, program, changed: [], wallMs: clock.wall() });
     return { did: "shell_end", ok: true };
   }
-  const line = services.runningGitCommands.ended(toolUseId);
-  const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
+  const line = guard.gitCommands.ended(toolUseId);
+  const ancestors = await ancestorsOf(event, { ...action, parentFile: null });
   // The line still holds the index here, so the next line's commit does not count as its own.
-  const byGit = await tellTaken(services, actor, ancestors, line);
-  await noteStashes(services, services.stashLines, toolUseId);
-  await releaseIndexes(services, actor, toolUseId);
-  await lineEditsEnd(run, action);
-  const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
-  const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));
-  await noteShell(services, actor, ancestors, changed);
-  const returned = await noteReturned(services, actor, ancestors, line.settled);
-  const wallMs = services.clock.wall();
+  const byGit = await tellTaken(event, edits, actor, ancestors, line);
+  await noteStashes(event, guard.stashLines, toolUseId);
+  await releaseIndexes(event, actor, toolUseId);
+  await lineEditsEnd(event, action, parts);
+  const since = ranMs === null ? 0 : clock.wall() - ranMs - limits.shellSlackMs;
+  const changed = (await changedWhile(event, edits, actor, ranMs, since)).filter(
+    ({ key }) => !byGit.has(key),
+  );
+  await noteShell(event, actor, ancestors, changed);
+  const returned = await noteReturned(event, actor, ancestors, line.settled);
+  const wallMs = clock.wall();
   const ended = { actor, toolUseId, program, changed: [...changed, ...returned], wallMs };
-  for (const part of services.points.lineEnded) part.lineEnded(services, ended);
+  for (const part of points) part.lineEnded?.(ended);
   // A git command may have committed what was uncommitted.
   for (const place of line.places)
     await lookAt(
-      services,
+      event,
       place,
-      worksIn(services, place.worktree).map(w => w.file),
+      worksIn(event, place.worktree).map(w => w.file),
     );
   return { did: "shell_end", ok: true };
-}
+};
 
 /** The files that the line changed in place count as its actor's edits. */
-async function lineEditsEnd(run: Run, action: ActionOf<"shell_end">): Promise<void> {
-  const { services } = run;
-  const actor = actorOfAction(run, action);
+async function lineEditsEnd(
+  event: HookEvent,
+  action: ActionOf<"shell_end">,
+  parts: Needs<WriteParts | "guard">,
+): Promise<void> {
+  const actor = event.actor(action);
   const { toolUseId, cwd } = action;
-  const edits = services.lineEdits.ended(toolUseId);
-  for (const { file, isMoved } of edits) {
+  const edited = parts.guard.lineEdits.ended(toolUseId);
+  for (const { file, isMoved } of edited) {
     // What was moved is looked at with all that the line may have changed.
     const isEdit = !file.dir && !isMoved;
-    if (!isEdit || (await services.baselines.changed(file)) === null) continue;
+    if (!isEdit || (await parts.edits.baselines.changed(file)) === null) continue;
     const write = { toolUseId: lineFlight(toolUseId), wrote: true, file: pathOf(file), cwd, lines: null };
-    await flightEnd(run, { ...action, do: "flight_end", ...write });
+    await flightEnd(event, { ...action, do: "flight_end", ...write }, parts);
   }
-  await endLineEdits(services, actor, toolUseId, edits);
+  await endLineEdits(event, parts, actor, toolUseId, edited);
 }
 
 async function noteShell(
-  { engine, clock }: HookServices,
+  { engine, clock }: Services,
   actor: Actor,
   ancestors: readonly (string | null)[],
   files: readonly Written[],
@@ -184,7 +197,8 @@ async function noteShell(
 
 /** Files in the actor's project that are held or have uncommitted work, and that changed while the command ran. */
 async function changedWhile(
-  services: HookServices,
+  services: Services,
+  edits: EditMemory,
   actor: Actor,
   ranMs: number | null,
   since: number,
@@ -197,9 +211,9 @@ async function changedWhile(
     const work = state.writes.files.get(key);
     const file =
       work === undefined ? (state.locks.holds.get(key) ?? { key }) : { key, path: pathOfWork(work) };
-    const at = await services.baselines.changed(file);
+    const at = await edits.baselines.changed(file);
     if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
-    if (ranMs !== null && isAftermath(services, key, at, ranMs)) continue;
+    if (ranMs !== null && isAftermath(services, edits, key, at, ranMs)) continue;
     const one = work ?? (await writtenAt(services, file, actor.session));
     if (one === null) continue;
     const { file: name, worktree, project } = one;
@@ -210,7 +224,8 @@ async function changedWhile(
 
 /** Whether a tool wrote the file while the command ran, and it changed soon after: its writer's formatter did that. */
 function isAftermath(
-  { clock, writers }: HookServices,
+  { clock }: Services,
+  { writers }: EditMemory,
   key: string,
   changedAt: number,
   ranMs: number,
@@ -221,7 +236,7 @@ function isAftermath(
   return changedAt <= writtenAt + limits.aftermathMs;
 }
 
-async function withoutIgnored(services: HookServices, files: readonly Written[]): Promise<Written[]> {
+async function withoutIgnored(services: Services, files: readonly Written[]): Promise<Written[]> {
   const left: Written[] = [];
   for (const worktree of new Set(files.map(f => f.worktree))) {
     const here = files.filter(f => f.worktree === worktree);
@@ -247,7 +262,7 @@ async function withoutIgnored(services: HookServices, files: readonly Written[])
  * worktree if it lies there: any session could wipe work that the daemon does not know.
  */
 export async function writtenAt(
-  { facts, engine }: HookServices,
+  { facts, engine }: Services,
   written: Spelled,
   session: string,
 ): Promise<Written | null> {

@@ -15,6 +15,7 @@ import { latestOf } from "../../core/work/dirty-files.ts";
 import type { Changed } from "../../facts/git/changes.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { FileState } from "../../facts/git/status.ts";
+import type { Services } from "../../options.ts";
 import { nameOf } from "../../views/sessions.ts";
 import { goesBack, stateAfter } from "../../worktree/line-effects.ts";
 import { isWithin, reaches, sparesWork, wouldChange } from "../../worktree/pathspec.ts";
@@ -27,7 +28,6 @@ import {
   type Seen,
 } from "../../worktree/uncommitted.ts";
 import { taskOf } from "../event.ts";
-import type { HookServices } from "../parts.ts";
 import type { Reached, Versions } from "./memory.ts";
 
 /** A command with the repository it works on. */
@@ -55,11 +55,7 @@ interface Look {
 export type Looks = ReadonlyMap<string, Look>;
 
 /** Checks each place once. */
-export async function looksAt(
-  services: HookServices,
-  me: Lineage,
-  placed: readonly Placed[],
-): Promise<Looks> {
+export async function looksAt(services: Services, me: Lineage, placed: readonly Placed[]): Promise<Looks> {
   const looks = new Map<string, Look>();
   for (const one of placed) {
     const key = placeKey(one);
@@ -77,7 +73,7 @@ export function placeKey({ place: { worktree, gitDir }, blind = "" }: Placed): s
 }
 
 async function lookFor(
-  services: HookServices,
+  services: Services,
   me: Lineage,
   place: GitPlace,
   placed: readonly Placed[],
@@ -90,7 +86,7 @@ async function lookFor(
 }
 
 /** What is known of a place that could not be checked. */
-export function blindLook(services: HookServices, me: Lineage, one: Placed): Look {
+export function blindLook(services: Services, me: Lineage, one: Placed): Look {
   const foreign = wipedOnly(foreignKnown(services, me, one.place), [one], one.place);
   return { foreign, own: [], seen: { states: new Map(), unseen: one.blind ?? null } };
 }
@@ -120,7 +116,7 @@ export interface Found {
 }
 
 /** Finds what each command reaches, by what was seen. */
-export function findingsOf(services: HookServices, placed: readonly Placed[], looks: Looks): Found {
+export function findingsOf(services: Services, placed: readonly Placed[], looks: Looks): Found {
   const all: Candidate[] = [];
   const reached: Reached[] = [];
   let unseen: string | null = null;
@@ -139,7 +135,7 @@ export function findingsOf(services: HookServices, placed: readonly Placed[], lo
 
 /** The version of each file for this command of the line: whose it is, and which contents it has. */
 async function versionsOf(
-  { engine, facts }: HookServices,
+  { engine, facts }: Services,
   { n, command, place }: Placed,
   foreign: readonly Foreign[],
 ): Promise<Versions> {
@@ -165,7 +161,7 @@ function committerOf({ n, command, place }: Placed, placed: readonly Placed[]): 
 
 /** The uncommitted work in reach that the line commits or may wipe. */
 function takable(
-  { engine }: HookServices,
+  { engine }: Services,
   { command, place }: Placed,
   { seen }: Look,
   foreign: readonly Foreign[],
@@ -239,12 +235,7 @@ function isBelow(path: string, dir: string, base: string | null): boolean {
   return dir === "" || base === null || resolve("/", base, path).startsWith(`/${dir}/`);
 }
 
-function findingOf(
-  services: HookServices,
-  one: Placed,
-  look: Look,
-  reached: readonly Foreign[],
-): GuardFinding {
+function findingOf(services: Services, one: Placed, look: Look, reached: readonly Foreign[]): GuardFinding {
   const { clock } = services;
   const { unseen, states } = look.seen;
   const isOnlyHeld = ({ file, held, dir }: Pick<Foreign, "file" | "held" | "dir">) =>
@@ -282,7 +273,7 @@ export function isUnchanged(state: FileState | undefined): boolean {
 }
 
 /** The owner's name, and the name of who answers for it. */
-export function ownerOf(services: HookServices, actor: Actor): Pick<ForeignFile, "who" | "answerer"> {
+export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "who" | "answerer"> {
   const answerer = answererOf(services.engine.state, actor);
   const who = nameOf(services, actor);
   return answerer === actor ? { who } : { who, answerer: nameOf(services, answerer) };

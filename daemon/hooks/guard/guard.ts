@@ -16,14 +16,15 @@ import type { State } from "../../core/state.ts";
 import type { Hold } from "../../core/tables/base-state.ts";
 import { rowsOfActor } from "../../core/tables/locks.ts";
 import { isAlive, type Lineage } from "../../core/tables/naming.ts";
+import type { Services } from "../../options.ts";
 import { isRefusal } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/proposals.ts";
 import { decidedBy } from "../../trail/decisions.ts";
 import { narrowed } from "../../worktree/pathspec.ts";
 import { indexOf } from "../../worktree/uncommitted.ts";
 import { settleGrants } from "../edits/edit-lock.ts";
-import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "../event.ts";
-import type { HookServices } from "../parts.ts";
+import { type ActionHandler, type ActionOf, ancestorsOf, contested, type HookEvent } from "../event.ts";
+import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
@@ -44,48 +45,48 @@ type Guard = ActionOf<"guard">;
 
 type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
-export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
-  const { services } = run;
-  const mode = services.settings.values.treeGuard;
+/** What a guarded line needs: it asks for an index's lock as an edit does for its file's. */
+type GuardParts = "guard" | "edits" | "config" | "calls" | "points";
+
+export async function guard(event: HookEvent, asked: Guard, parts: Needs<GuardParts>): Promise<HookOutcome> {
+  const mode = parts.config.settings.values.treeGuard;
   const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
   const alone: Looked = { did: "guard", ok: true, verdict: guardVerdict(mode, []), ...nothing };
   if (mode === "off") return alone;
-  const actor = actorOfAction(run, asked);
-  if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);
-  const looking = looked(run, asked, actor, alone);
+  const actor = event.actor(asked);
+  if (asked.agent !== undefined) signOfLife(event, asked.session, asked.agent);
+  const looking = looked(event, parts, asked, actor, alone);
   // A client without an answer lets the command run, so the guard answers before that by what it knows.
-  const leftMs = run.scope.answerByMs - services.clock.now();
+  const leftMs = event.answerByMs - event.clock.now();
   const decided = await inTime(looking, Math.max(0, leftMs), () => {
     const unknown = `that took longer than ${limits.guardAnswerMs / 1000} s`;
     const me = { actor, ancestors: asked.ancestors };
-    const placed = asked.commands.flatMap((given, n) =>
-      supposed(services, me, asked, n, { ...given, unknown }),
-    );
-    const looks = new Map(placed.map(one => [placeKey(one), blindLook(services, me, one)]));
-    const stashes = blindStashCandidates(services, me, supposedStashUsers(services, asked, placed));
-    const { all } = findingsOf(services, placed, looks);
-    const findings = [...all, ...stashes, ...displacedCandidates(services, me, placed)].map(
+    const placed = asked.commands.flatMap((given, n) => supposed(event, me, asked, n, { ...given, unknown }));
+    const looks = new Map(placed.map(one => [placeKey(one), blindLook(event, me, one)]));
+    const stashes = blindStashCandidates(event, me, supposedStashUsers(event, asked, placed));
+    const { all } = findingsOf(event, placed, looks);
+    const findings = [...all, ...stashes, ...displacedCandidates(event, me, placed)].map(
       ({ finding }) => finding,
     );
-    const drop = () => releaseIndexes(services, actor, asked.toolUseId);
+    const drop = () => releaseIndexes(event, actor, asked.toolUseId);
     const verdict = guardVerdict(mode, findings);
     // Whatever the check finds, the line will not run.
-    if (stops(services, verdict)) void looking.then(drop, drop);
+    if (stops(event, verdict)) void looking.then(drop, drop);
     return { ...undecided, outcome: { ...alone, verdict, findings, unchecked: unknown } };
   });
   const { outcome, line, said, passed } = decided;
   // The line will not run, so it changes none of the files that it names.
-  if ("verdict" in outcome && stops(services, outcome.verdict)) {
-    settleGrants(run.grants, false);
-    await releaseLineEdits(services, actor, asked.toolUseId);
+  if ("verdict" in outcome && stops(event, outcome.verdict)) {
+    settleGrants(event.grants, false);
+    await releaseLineEdits(event, parts, actor, asked.toolUseId);
   }
-  run.delivery.whenTold(heard => {
+  event.delivery.whenTold(heard => {
     for (const versions of heard ? said : [])
-      services.guardConfirmations.told(line, versions, asked.toolUseId, services.clock.now());
+      parts.guard.confirmations.told(line, versions, asked.toolUseId, event.clock.now());
   });
   // Every client is gone, and nothing was decided.
-  if (!outcome.ok && run.call.connection.isClosed) return outcome;
-  return noted(run, asked, actor, outcome, passed);
+  if (!outcome.ok && event.call.connection.isClosed) return outcome;
+  return noted(event, parts, asked, actor, outcome, passed);
 }
 
 interface Decided {
@@ -99,17 +100,21 @@ interface Decided {
 
 const undecided = { line: "", said: [], passed: [] } as const;
 
-async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Promise<Decided> {
-  const { services } = run;
-  const { clock } = services;
-  const until = run.scope.answerByMs - limits.firstByteMs;
-  const me: Lineage = { actor, ancestors: await ancestorsOf(services, asked) };
-  const aliased = await aliasedBy(services, asked);
-  const { placed, unchecked } = await placesOf(services, me, asked, [...asked.commands, ...aliased]);
+async function looked(
+  event: HookEvent,
+  parts: Needs<GuardParts>,
+  asked: Guard,
+  actor: Actor,
+  alone: Looked,
+): Promise<Decided> {
+  const until = event.answerByMs - limits.firstByteMs;
+  const me: Lineage = { actor, ancestors: await ancestorsOf(event, asked) };
+  const aliased = await aliasedBy(event, asked);
+  const { placed, unchecked } = await placesOf(event, me, asked, [...asked.commands, ...aliased]);
   const indexes = new Map(
     placed.flatMap(({ place, blind, isSupposed, command: { needsIndex = true } }) =>
       blind === undefined && !isSupposed && needsIndex
-        ? [[place.gitDir, indexOf(services, place)] as const]
+        ? [[place.gitDir, indexOf(event, place)] as const]
         : [],
     ),
   );
@@ -118,36 +123,36 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   let refused: HookOutcome | null = null;
   if (files.length > 0) {
     // A waiter that waits in vain is told so before the time for an answer is over.
-    const waitMs = Math.max(0, Math.min(asked.waitMs, until - clock.now()));
+    const waitMs = Math.max(0, Math.min(asked.waitMs, until - event.clock.now()));
     const ask = { ...asked, waitMs, ancestors: me.ancestors, files, yieldMs: 0 };
-    const { waited, delivered } = services.hookLocks.ask(services, run.call, ask, actor);
+    const { waited, delivered } = parts.edits.locks.ask(event, ask, actor);
     const { reply, waitedMs, before } = await waited;
-    if (isRefusal(reply)) refused = contested("guard", services, me, files, reply);
-    const isChecked = refused?.ok === false && (services.observes || withoutIndex.has(refused.refusal.code));
+    if (isRefusal(reply)) refused = contested("guard", event, me, files, reply);
+    const isChecked = refused?.ok === false && (event.observes || withoutIndex.has(refused.refusal.code));
     if (refused !== null && !isChecked) return { ...undecided, outcome: refused };
-    if (refused === null) run.delivery.whenSettled(delivered);
+    if (refused === null) event.delivery.whenSettled(delivered);
     waits = { waitedMs, before };
   }
-  const looks = await looksAt(services, me, placed);
-  const narrow = await narrowed(services, placed, one => {
+  const looks = await looksAt(event, me, placed);
+  const narrow = await narrowed(event, placed, one => {
     const { foreign = [], seen } = looks.get(placeKey(one)) ?? {};
     return { files: foreign.map(({ file }) => file), states: seen?.states ?? new Map() };
   });
-  const { all, unseen, reached } = findingsOf(services, narrow.placed, looks);
-  const stashing = await stashUsers(services, asked, [...asked.commands, ...aliased], placed);
-  const takes = await stashCandidates(services, me, stashing, placed);
-  const displaced = displacedCandidates(services, me, placed);
-  const { said, passed, line } = await notYetTold(services, actor, asked, [...all, ...takes, ...displaced]);
+  const { all, unseen, reached } = findingsOf(event, narrow.placed, looks);
+  const stashing = await stashUsers(event, asked, [...asked.commands, ...aliased], placed);
+  const takes = await stashCandidates(event, me, stashing, placed);
+  const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed)];
+  const { said, passed, line } = await notYetTold(event, parts, actor, asked, candidates);
   const findings = said.map(({ finding }) => finding);
-  const verdict = guardVerdict(services.settings.values.treeGuard, findings);
-  if (stops(services, verdict)) {
+  const verdict = guardVerdict(parts.config.settings.values.treeGuard, findings);
+  if (stops(event, verdict)) {
     // The line will not run.
-    await releaseIndexes(services, actor, asked.toolUseId);
+    await releaseIndexes(event, actor, asked.toolUseId);
   } else {
     const known = placed.filter(one => one.blind === undefined);
-    services.runningGitCommands.began(asked.toolUseId, await lineFor(services, known, reached));
+    parts.guard.gitCommands.began(asked.toolUseId, await lineFor(event, known, reached));
     const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: asked.promptId }));
-    services.stashLines.began(asked.toolUseId, lists, other => isAlive(services.engine.state, other));
+    parts.guard.stashLines.began(asked.toolUseId, lists, other => isAlive(event.engine.state, other));
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen, unseenStashes(stashing)].filter(why => why !== null);
@@ -158,7 +163,8 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
 
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */
 async function notYetTold(
-  services: HookServices,
+  { clock }: HookEvent,
+  { guard: { confirmations }, config }: Needs<GuardParts>,
   actor: Actor,
   asked: Guard,
   all: readonly Candidate[],
@@ -173,21 +179,20 @@ async function notYetTold(
   for (const candidate of all) {
     const { finding } = candidate;
     const versions = finding.verdict === "deny" ? null : await candidate.versions();
-    const now = services.clock.now();
-    const isKnown =
-      versions !== null && services.guardConfirmations.isConfirmed(line, versions, asked.toolUseId, now);
+    const now = clock.now();
+    const isKnown = versions !== null && confirmations.isConfirmed(line, versions, asked.toolUseId, now);
     if (isKnown) passed.push(finding);
     else told.push({ finding, versions });
   }
   // A denied line cannot be sent again as it is, so the answer names only what denies it.
   const isDenied =
-    services.settings.values.treeGuard === "deny" && told.some(({ finding }) => finding.verdict === "deny");
+    config.settings.values.treeGuard === "deny" && told.some(({ finding }) => finding.verdict === "deny");
   const said = told.filter(({ finding }) => !isDenied || finding.verdict === "deny");
   return { line, said, passed };
 }
 
 /** Ends the write of a tool use that will write no more, and releases the indexes locked for it. */
-export async function releaseIndexes({ engine }: HookServices, actor: Actor, flight: string): Promise<void> {
+export async function releaseIndexes({ engine }: Services, actor: Actor, flight: string): Promise<void> {
   const mine = heldBy(engine.state, actor).filter(({ flights }) => flights.includes(flight));
   if (mine.length === 0) return;
   await engine.submitAndWait({ type: "flight_end", actor, flight, wrote: false });
@@ -204,14 +209,13 @@ function heldBy(state: State, actor: Actor): Hold[] {
  * Releases the indexes of a command that waits for a person: it writes nothing meanwhile. No event reports the person's
  * answer. If that is no, only the lease would end the lock.
  */
-export async function releaseIndex(run: Run, action: ActionOf<"release_index">): Promise<HookOutcome> {
-  const { services } = run;
-  const actor = actorOfAction(run, action);
-  const taken = heldBy(services.engine.state, actor).filter(isIndex);
+export const releaseIndex: ActionHandler<"release_index"> = async (event, action) => {
+  const actor = event.actor(action);
+  const taken = heldBy(event.engine.state, actor).filter(isIndex);
   for (const flight of new Set(taken.flatMap(hold => hold.flights)))
-    await releaseIndexes(services, actor, flight);
+    await releaseIndexes(event, actor, flight);
   return { did: "release_index", ok: true };
-}
+};
 
 /** Whether the lock was taken for a git command. The lock of an edit does not yield to a waiter at once. */
 function isIndex({ kind, yieldMs }: Hold): boolean {
@@ -220,7 +224,8 @@ function isIndex({ kind, yieldMs }: Hold): boolean {
 
 /** A finding that denies is of a command that wipes; one that only asks to be sent again may commit what it reaches. */
 function tellSpared(
-  services: HookServices,
+  { recorder }: HookEvent,
+  { points }: Needs<GuardParts>,
   actor: Actor,
   command: string,
   findings: readonly GuardFinding[],
@@ -231,29 +236,30 @@ function tellSpared(
   );
   const count = files.length + wiping.reduce((sum, { more }) => sum + more, 0);
   if (files.length === 0) return;
-  for (const part of services.points.spared) part.spared(services, { actor, command, count, files });
+  for (const part of points) part.spared?.({ actor, command, count, files }, recorder);
 }
 
 /** Notes the decision in the trail, with the first word of the line and no other. */
 function noted(
-  run: Run,
+  event: HookEvent,
+  parts: Needs<GuardParts>,
   asked: Guard,
   actor: Actor,
   outcome: HookOutcome,
   passed: readonly GuardFinding[],
 ): HookOutcome {
-  const { services, plan } = run;
+  const { plan, recorder } = event;
   const type = asked.commands[0]?.name ?? asked.line;
-  const line = { ...decidedBy(services, actor), event: plan.event, type, rule: "guard" };
-  const isFirst = (decision: string) => services.notedDecisions.isFirst(asked, `guard ${decision}`);
+  const line = { ...decidedBy(event, actor), event: plan.event, type, rule: "guard" };
+  const isFirst = (decision: string) => parts.calls.decisions.isFirst(asked, `guard ${decision}`);
   if (!outcome.ok) {
     const { code, error } = outcome.refusal;
     const { at, name } = line;
     const decision = outcome.verdict === "deny" ? "deny" : "note";
     if (!isFirst(decision)) return outcome;
-    services.recorder.refused(
+    recorder.refused(
       { at, type, id: actor.session, name, file: null, code, error },
-      { ...line, file: null, decision, code, why: error, ...wouldWait(services, code, asked.waitMs) },
+      { ...line, file: null, decision, code, why: error, ...wouldWait(event, code, asked.waitMs) },
     );
     return outcome;
   }
@@ -268,9 +274,9 @@ function noted(
       ...(unseen === "" ? [] : [`not looked at: ${unseen}`]),
     ];
     const why = whys.length === 0 ? {} : { why: whys.join("; ") };
-    run.grants.push(runs => {
+    event.grants.push(runs => {
       if (runs && isFirst("allow"))
-        services.recorder.note({ ...line, file: null, decision: "allow", ...times, ...why });
+        recorder.note({ ...line, file: null, decision: "allow", ...times, ...why });
     });
     return outcome;
   }
@@ -281,7 +287,7 @@ function noted(
       : `could not be looked at (${first.unseen}); may reach ${work}`;
   const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
   if (!isFirst(verdict)) return outcome;
-  services.recorder.note({ ...line, file, decision: verdict === "deny" ? "deny" : "note", ...times, why });
-  if (stops(services, verdict)) tellSpared(services, actor, type, findings);
+  recorder.note({ ...line, file, decision: verdict === "deny" ? "deny" : "note", ...times, why });
+  if (stops(event, verdict)) tellSpared(event, parts, actor, type, findings);
   return outcome;
 }

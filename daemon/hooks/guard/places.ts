@@ -27,7 +27,6 @@ import { nameOf } from "../../views/sessions.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
 import { foreignKnown } from "../../worktree/uncommitted.ts";
 import { type ActionOf, taskOf } from "../event.ts";
-import type { HookServices } from "../parts.ts";
 import type { Candidate, Placed } from "./findings.ts";
 
 // The directory in which a guarded command runs, as a path of this machine.
@@ -131,7 +130,7 @@ function anything(name: string): Omit<GuardedCommand, "dir" | "isBelow" | "gitDi
 
 /** The ids of others' live sessions that work in this worktree or in a repository below it, the oldest of each first. */
 function foreignSessionsIn(
-  { engine }: Pick<HookServices, "engine">,
+  { engine }: Pick<Services, "engine">,
   { actor }: Lineage,
   worktree: string,
 ): readonly string[] {
@@ -143,7 +142,7 @@ function foreignSessionsIn(
 
 /** What the commands displace. */
 export function displacedCandidates(
-  services: HookServices,
+  services: Services,
   me: Lineage,
   placed: readonly Placed[],
 ): readonly Candidate[] {
@@ -171,7 +170,7 @@ export function displacedCandidates(
   });
 }
 
-function sessionOf(services: HookServices, id: string): readonly ForeignSession[] {
+function sessionOf(services: Services, id: string): readonly ForeignSession[] {
   const session = services.engine.state.sessions.live.get(id);
   if (session === undefined) return [];
   const actor = { session: id, agent: null, incarnation: 0 };
@@ -306,7 +305,7 @@ type Spot = Pick<Placed, "place" | "base" | "blind" | "isSupposed">;
 
 /** Each command's places. A repository that could not be checked is supposed; `unchecked` says why, in a sentence. */
 export async function placesOf(
-  services: HookServices,
+  services: Services,
   me: Lineage,
   asked: Guard,
   commands: readonly ResolvedCommand[],
@@ -343,7 +342,7 @@ export async function placesOf(
 
 /** Where a command seems to work that could not be checked; its `unknown` says why. */
 export function supposed(
-  services: HookServices,
+  services: Services,
   me: Lineage,
   asked: Guard,
   n: number,
@@ -386,7 +385,7 @@ function whyOpen(spots: readonly Spot[]): string {
 }
 
 async function openSpots(
-  services: HookServices,
+  services: Services,
   me: Lineage,
   asked: Guard,
   command: GuardedCommand,
@@ -429,7 +428,7 @@ function unlooked(worktree: string): Pick<Placed, "place"> {
 
 /** Worktrees that a command names (`git worktree remove`, `move`). The first one of a project has no name. */
 async function namedSpots(
-  services: HookServices,
+  services: Services,
   me: Lineage,
   asked: Guard,
   { elsewhere, dir, displaces }: GuardedCommand,
@@ -452,7 +451,7 @@ async function namedSpots(
 }
 
 /** Repositories below its worktree that the command reaches and that have known work of others. */
-async function furtherIn(services: HookServices, me: Lineage, one: Placed): Promise<readonly Placed[]> {
+async function furtherIn(services: Services, me: Lineage, one: Placed): Promise<readonly Placed[]> {
   const { facts } = services;
   const { n, command, place, base, isSupposed } = one;
   const { further, paths } = command;
@@ -516,7 +515,7 @@ async function projectsOf(services: Services, asked: Guard): Promise<ReadonlySet
 
 /** Worktrees with known work of others in which the command may run. */
 function openWorktrees(
-  services: HookServices,
+  services: Services,
   me: Lineage,
   asked: Guard,
   { dir, gitDir, workTree, reach }: GuardedCommand,
@@ -544,7 +543,7 @@ function isBelow(path: string, folder: string): boolean {
 
 /** The command's repository; none if there is none; a sentence if it could not be checked. */
 async function spotOf(
-  services: HookServices,
+  services: Services,
   named: string,
   { gitDir, workTree }: GuardedCommand,
 ): Promise<readonly Spot[] | string> {

@@ -27,16 +27,16 @@ import { type Foreign, foreignKnown, lookAt, worksIn } from "../../worktree/unco
 import { keepReplaced, writeBegins } from "../edits/edit.ts";
 import { keptAgainst } from "../edits/edit-lock.ts";
 import {
+  type ActionHandler,
   type ActionOf,
-  actorOfAction,
   ancestorsOf,
   contested,
-  type Run,
+  type HookEvent,
   rulesFor,
   taskOf,
   toolOf,
 } from "../event.ts";
-import type { HookServices } from "../parts.ts";
+import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { plainVerdict, refusalVerdict, stops } from "../verdict.ts";
 import { isUnchanged, ownerOf, workIn } from "./findings.ts";
@@ -69,7 +69,8 @@ interface Place {
  * of which the daemon knows work of others in reach; walks no folder.
  */
 async function wipedWork(
-  services: HookServices,
+  services: Services,
+  { config }: Needs<LineParts>,
   me: Lineage,
   wiped: readonly WipedPath[],
 ): Promise<readonly WipedWork[]> {
@@ -87,12 +88,12 @@ async function wipedWork(
       }
     }
   }
-  return found.size === 0 ? [] : uncommitted(services, me, [...found.values()]);
+  return found.size === 0 ? [] : uncommitted(services, config, me, [...found.values()]);
 }
 
 /** The files with uncommitted work that these paths mean, whose ever it is, each once with the command that wipes it. */
 export async function worksAt(
-  services: HookServices,
+  services: Services,
   wiped: readonly WipedPath[],
 ): Promise<readonly { readonly command: string; readonly work: DirtyFile }[]> {
   const found = new Map<string, { readonly command: string; readonly work: DirtyFile }>();
@@ -176,11 +177,12 @@ const unseen: ReadonlyMap<string, FileState> = new Map();
 
 /** What git reports as uncommitted, or another actor writes or keeps. What git or the project ignores is left out. */
 async function uncommitted(
-  services: HookServices,
+  services: Services,
+  { rules }: Needs<"config">["config"],
   me: Lineage,
   found: readonly WipedWork[],
 ): Promise<readonly WipedWork[]> {
-  const { facts, engine, rules } = services;
+  const { facts, engine } = services;
   const session = engine.state.sessions.live.get(me.actor.session);
   const left: WipedWork[] = [];
   for (const worktree of new Set(found.map(worktreeOf))) {
@@ -239,36 +241,43 @@ const nothing = {
   unkept: [],
 } as const;
 
-export async function plainFiles(run: Run, asked: Check): Promise<HookOutcome> {
-  const { services } = run;
-  const mode = services.settings.values.treeGuard;
+/** What a line needs whose plain commands change files. */
+type LineParts = "guard" | "edits" | "config" | "calls" | "points";
+
+export async function plainFiles(
+  event: HookEvent,
+  asked: Check,
+  parts: Needs<LineParts>,
+): Promise<HookOutcome> {
+  const mode = parts.config.settings.values.treeGuard;
   if (mode === "off") return nothing;
-  const actor = actorOfAction(run, asked);
-  if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);
-  const me: Lineage = { actor, ancestors: await ancestorsOf(services, asked) };
-  const found = await wipedWork(services, me, asked.named.wiped);
+  const actor = event.actor(asked);
+  if (asked.agent !== undefined) signOfLife(event, asked.session, asked.agent);
+  const me: Lineage = { actor, ancestors: await ancestorsOf(event, asked) };
+  const found = await wipedWork(event, parts, me, asked.named.wiped);
   const isLiving = found.some(({ left }) => left === null);
   // A line that does not run wipes nothing of ended sessions either.
   const told = isLiving ? found.filter(({ left }) => left === null) : found;
   const verdict = plainVerdict(mode, { isWiping: found.length > 0, isLiving });
   const isDenied = verdict === "deny";
-  if (found.length > 0 && services.notedDecisions.isFirst(asked, `wipe ${verdict}`))
-    noteWiped(run, actor, told, isDenied);
-  const wiped = told.slice(0, limits.guardFilesMax).map(one => wipedFile(services, one));
+  if (found.length > 0 && parts.calls.decisions.isFirst(asked, `wipe ${verdict}`))
+    noteWiped(event, parts, actor, told, isDenied);
+  const wiped = told.slice(0, limits.guardFilesMax).map(one => wipedFile(event, one));
   const outcome = { ...nothing, verdict, wiped, more: told.length - wiped.length };
-  if (stops(services, verdict)) return outcome;
-  const edits = await edited(services, me, asked.named.edited);
-  return edits.length === 0 ? outcome : await locked(run, asked, me, edits, outcome);
+  if (stops(event, verdict)) return outcome;
+  const edits = await edited(event, parts, me, asked.named.edited);
+  return edits.length === 0 ? outcome : await locked(event, parts, asked, me, edits, outcome);
 }
 
 /** The line will not run. */
-export async function releaseLineFiles(
-  run: Run,
-  action: ActionOf<"release_line_files">,
-): Promise<HookOutcome> {
-  await releaseLineEdits(run.services, actorOfAction(run, action), action.toolUseId);
+export const releaseLineFiles: ActionHandler<"release_line_files", LineParts> = async (
+  event,
+  action,
+  parts,
+) => {
+  await releaseLineEdits(event, parts, event.actor(action), action.toolUseId);
   return { did: "release_line_files", ok: true };
-}
+};
 
 interface Edited {
   readonly file: FileRef;
@@ -276,17 +285,22 @@ interface Edited {
 }
 
 /** The files to lock: those that are there, or that somebody holds. A pattern means those with known work or a holder. */
-async function edited(services: HookServices, me: Lineage, named: readonly EditedPath[]): Promise<Edited[]> {
-  const { facts, engine } = services;
+async function edited(
+  event: HookEvent,
+  parts: Needs<LineParts>,
+  me: Lineage,
+  named: readonly EditedPath[],
+): Promise<Edited[]> {
+  const { facts, engine } = event;
   const found = new Map<string, Edited>();
   for (const { path, isMoved } of named) {
-    const real = await realOf(services, path, false);
-    for (const one of knownIn(services, me, real)) {
-      const files = await refs(services, "/", [one]);
+    const real = await realOf(event, path, false);
+    for (const one of knownIn(event, me, real)) {
+      const files = await refs(event, "/", [one]);
       // A file that cannot be checked is one that an edit would not wait for either.
       const [file] = isRefusal(files) ? [] : files;
       if (file === undefined || (file.dir && !isMoved) || found.has(file.key)) continue;
-      if ((await rulesFor(services, me.actor.session, file)).ignores(pathOf(file))) continue;
+      if ((await rulesFor(event, parts, me.actor.session, file)).ignores(pathOf(file))) continue;
       const isThere = (await facts.stamped(pathOf(file)))?.stamp !== null;
       if (isThere || engine.state.locks.heldPaths.touches(file.key, file.dir))
         found.set(file.key, { file, isMoved });
@@ -296,53 +310,54 @@ async function edited(services: HookServices, me: Lineage, named: readonly Edite
 }
 
 async function locked(
-  run: Run,
+  event: HookEvent,
+  parts: Needs<LineParts>,
   asked: Check,
   { actor, ancestors }: Lineage,
   edits: readonly Edited[],
   outcome: Extract<HookOutcome, { did: "plain_files"; ok: true }>,
 ): Promise<HookOutcome> {
-  const { services, call, plan } = run;
-  const { engine, clock } = services;
+  const { engine, clock, plan } = event;
+  const { lineEdits } = parts.guard;
   const files = edits.map(({ file }) => file);
   const [first] = files;
   if (first === undefined) return outcome;
-  const rules = await rulesFor(services, actor.session, first);
+  const rules = await rulesFor(event, parts, actor.session, first);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
-  const untilMs = run.scope.answerByMs - limits.firstByteMs;
+  const untilMs = event.answerByMs - limits.firstByteMs;
   const longestMs = Math.max(0, Math.min(asked.waitMs, rules.projectWaitMs, untilMs - clock.now()));
   const waitMs = keptAgainst(engine.state, wanted) === null ? longestMs : 0;
   // The line's other hooks, one for each rule that matches it, must not take its own locks for earlier ones.
-  services.lineEdits.begins(
+  lineEdits.begins(
     asked.toolUseId,
     edits.map(one => ({ ...one, isKept: isHeldBy(engine.state, one.file, actor) })),
   );
   const flight = lineFlight(asked.toolUseId);
   const ask = { ...asked, toolUseId: flight, waitMs, ancestors, files, yieldMs: rules.yieldMs };
-  const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
+  const { waited, delivered } = parts.edits.locks.ask(event, ask, actor);
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
-  if (isAbandoned && isRefusal(reply)) return contested("plain_files", services, wanted, files, reply);
-  const would = isRefusal(reply) ? wouldWait(services, reply.code, waitMs) : {};
+  if (isAbandoned && isRefusal(reply)) return contested("plain_files", event, wanted, files, reply);
+  const would = isRefusal(reply) ? wouldWait(event, reply.code, waitMs) : {};
   const noted = { event: plan.event, type: toolOf(plan), actor, file: pathOf(first), files, ...would };
   const note = (more: Partial<LockAsked>) => {
-    if (services.notedDecisions.isFirst(asked, `lock ${reply.ok}`))
-      noteLock(services, { ...noted, ...more }, reply, waitedMs, before !== null);
+    if (parts.calls.decisions.isFirst(asked, `lock ${reply.ok}`))
+      noteLock(event, { ...noted, ...more }, reply, waitedMs, before !== null);
   };
   if (isRefusal(reply)) note({ runs: refusalVerdict(reply.code) === "allow" });
-  else run.grants.push(runs => note({ runs }));
+  else event.grants.push(runs => note({ runs }));
   const blocked = isRefusal(reply) ? files.find(file => pathOf(file) === reply["path"]) : first;
-  if (!services.observes)
-    services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
+  if (!event.observes)
+    parts.edits.wakes.decided(event, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
   if (isRefusal(reply)) {
-    const refused = { ...contested("plain_files", services, wanted, files, reply), waitMs };
+    const refused = { ...contested("plain_files", event, wanted, files, reply), waitMs };
     // The line goes ahead, as a second writer.
-    if (services.observes && refused.verdict === "deny") await writesBegin(services, actor, edits, flight);
-    else services.lineEdits.ended(asked.toolUseId);
+    if (event.observes && refused.verdict === "deny") await writesBegin(event, parts, actor, edits, flight);
+    else lineEdits.ended(asked.toolUseId);
     return refused;
   }
-  run.delivery.whenSettled(delivered);
+  event.delivery.whenSettled(delivered);
   const changed = await change;
-  const unkept = await writesBegin(services, actor, edits, flight);
+  const unkept = await writesBegin(event, parts, actor, edits, flight);
   const verdict =
     changed.changedWhileWaiting || unkept.length > 0 ? ("allow_with_note" as const) : outcome.verdict;
   const { changedFile, ...how } = changed;
@@ -351,21 +366,22 @@ async function locked(
 
 /** The line writes these files now. Returns as `keepReplaced` does. */
 async function writesBegin(
-  services: HookServices,
+  event: HookEvent,
+  { edits: { baselines, writers }, points }: Needs<LineParts>,
   actor: Actor,
   edits: readonly Edited[],
   flight: string,
 ): Promise<readonly string[]> {
   const files = edits.filter(({ file, isMoved }) => !file.dir && !isMoved).map(({ file }) => file);
-  const unkept = await keepReplaced(services, files);
+  const unkept = await keepReplaced(event, points, files);
   for (const file of files) {
-    await services.baselines.take(file);
-    writeBegins(services, actor, file, flight);
+    await baselines.take(file);
+    writeBegins(event, { writers }, actor, file, flight);
   }
   return unkept;
 }
 
-function wipedFile(services: HookServices, found: WipedWork): WipedFile {
+function wipedFile(services: Services, found: WipedWork): WipedFile {
   const { by, path, actor, left, held, yours, dir, isSeen, isOnlyHeld } = found;
   return {
     ...(isOnlyHeld ? { isOnlyHeld } : {}),
@@ -386,57 +402,61 @@ function placeOfPlainFiles({ path, file }: WipedWork): { readonly worktree: stri
 }
 
 /** Notes the decision in the trail, with the command's name and no other word of the line. */
-function noteWiped(run: Run, actor: Actor, found: readonly WipedWork[], isDenied: boolean): void {
-  const { services, plan } = run;
+function noteWiped(
+  event: HookEvent,
+  { points }: Needs<LineParts>,
+  actor: Actor,
+  found: readonly WipedWork[],
+  isDenied: boolean,
+): void {
+  const { plan, recorder } = event;
   const [first] = found;
   if (first === undefined) return;
-  const line = { ...decidedBy(services, actor), event: plan.event, type: first.by.name, rule: "guard" };
+  const line = { ...decidedBy(event, actor), event: plan.event, type: first.by.name, rule: "guard" };
   const files = found.slice(0, limits.guardFilesShownMax).map(({ file, actor: other, left, isOnlyHeld }) => ({
     file,
-    who: left?.name ?? nameOf(services, other),
+    who: left?.name ?? nameOf(event, other),
     hasEnded: left !== null,
     ...(isOnlyHeld ? { isOnlyHeld } : {}),
   }));
   const why = `would wipe ${workIn(files)}`;
-  services.recorder.note({ ...line, file: first.path, decision: isDenied ? "deny" : "note", why });
-  if (!stops(services, isDenied ? "deny" : "allow")) return;
+  recorder.note({ ...line, file: first.path, decision: isDenied ? "deny" : "note", why });
+  if (!stops(event, isDenied ? "deny" : "allow")) return;
   const works = found.filter(({ isOnlyHeld, dir }) => !isOnlyHeld && !dir);
   if (works.length === 0) return;
   const spared = { actor, command: first.by.name, count: works.length, files: works.map(placeOfPlainFiles) };
-  for (const part of services.points.spared) part.spared(services, spared);
+  for (const part of points) part.spared?.(spared, recorder);
 }
 
 /** Ends the write of a line's files; the locks stay for the rest of the turn. */
-export async function endLineFlight(
-  { engine }: HookServices,
-  actor: Actor,
-  toolUseId: string,
-): Promise<void> {
+export async function endLineFlight({ engine }: Services, actor: Actor, toolUseId: string): Promise<void> {
   await engine.submitAndWait({ type: "flight_end", actor, flight: lineFlight(toolUseId), wrote: false });
 }
 
 /** Ends the write of a line's files, and releases those that the actor did not hold before. */
 export async function endLineEdits(
-  services: HookServices,
+  services: Services,
+  { edits: { writers } }: Needs<"edits">,
   actor: Actor,
   toolUseId: string,
-  edits: readonly LineEdit[],
+  ended: readonly LineEdit[],
 ): Promise<void> {
-  if (edits.length === 0) return;
-  const { engine, writers } = services;
-  for (const { file } of edits) writers.ended(file.key, lineFlight(toolUseId));
+  if (ended.length === 0) return;
+  const { engine } = services;
+  for (const { file } of ended) writers.ended(file.key, lineFlight(toolUseId));
   await endLineFlight(services, actor, toolUseId);
   // A waiter may have been granted one of them by now.
-  const files = edits.filter(({ file, isKept }) => !isKept && isHeldBy(engine.state, file, actor));
+  const files = ended.filter(({ file, isKept }) => !isKept && isHeldBy(engine.state, file, actor));
   if (files.length > 0)
     await engine.submitAndWait({ type: "lock_release", actor, files: files.map(({ file }) => file) });
 }
 
 /** The line will not run. */
 export async function releaseLineEdits(
-  services: HookServices,
+  services: Services,
+  parts: Needs<"edits" | "guard">,
   actor: Actor,
   toolUseId: string,
 ): Promise<void> {
-  await endLineEdits(services, actor, toolUseId, services.lineEdits.ended(toolUseId));
+  await endLineEdits(services, parts, actor, toolUseId, parts.guard.lineEdits.ended(toolUseId));
 }

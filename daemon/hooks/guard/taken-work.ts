@@ -9,11 +9,12 @@ import type { DirtyFile } from "../../core/tables/base-state.ts";
 import { latestOf } from "../../core/work/dirty-files.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { FileState } from "../../facts/git/status.ts";
+import type { Services } from "../../options.ts";
 import { nameOf } from "../../views/sessions.ts";
 import { bringing } from "../../worktree/line-effects.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
 import { bounded, worksIn } from "../../worktree/uncommitted.ts";
-import type { HookServices } from "../parts.ts";
+import type { EditMemory } from "../parts.ts";
 import type { Placed } from "./findings.ts";
 import type { Before, Reached, Repository, RunningLine, Settled } from "./memory.ts";
 
@@ -22,7 +23,7 @@ import type { Before, Reached, Repository, RunningLine, Settled } from "./memory
 // The guard checks only files with work seen before; it never walks a directory.
 
 /** Checks before the line runs: the latest `limits.guardPathsMax` files that settled in each worktree. */
-async function settledBefore(services: HookServices, placed: readonly Placed[]): Promise<readonly Settled[]> {
+async function settledBefore(services: Services, placed: readonly Placed[]): Promise<readonly Settled[]> {
   const found: Settled[] = [];
   for (const { command, place, base } of placed) {
     const brings = bringing(command);
@@ -40,7 +41,7 @@ async function settledBefore(services: HookServices, placed: readonly Placed[]):
 
 /** The line has ended: files that are uncommitted now get an owner. Returns them. */
 export async function noteReturned(
-  services: HookServices,
+  services: Services,
   actor: Actor,
   ancestors: readonly (string | null)[],
   settled: readonly Settled[],
@@ -62,7 +63,7 @@ export async function noteReturned(
 }
 
 async function filesThat(
-  { facts }: HookServices,
+  { facts }: Services,
   place: GitPlace,
   files: readonly DirtyFile[],
   are: (state: FileState) => boolean,
@@ -83,7 +84,7 @@ function isClean({ staged, changed, untracked, ignored }: FileState): boolean {
 
 /** Notes what the line reaches, before it runs; `placed` are its commands whose places are known. */
 export async function lineFor(
-  services: HookServices,
+  services: Services,
   placed: readonly Placed[],
   reached: readonly Reached[],
 ): Promise<RunningLine> {
@@ -116,8 +117,12 @@ function isForced({ changes }: GuardedCommand): boolean {
  * What others wrote in the line's reach while it ran. A file counts for the first command that may wipe it. A file that its
  * writer put back as committed counts, too, if git writes it anew: its content before is not known.
  */
-function writtenSince(services: HookServices, { wiping, repositories }: RunningLine): readonly Repository[] {
-  const { engine, baselines } = services;
+function writtenSince(
+  services: Services,
+  { baselines }: EditMemory,
+  { wiping, repositories }: RunningLine,
+): readonly Repository[] {
+  const { engine } = services;
   const known = new Set(repositories.flatMap(({ files }) => files.map(({ key, seq }) => `${seq} ${key}`)));
   return wiping.map(({ place, command, paths, base, seq: since }) => {
     const files = worksIn(services, place.worktree).flatMap(work => {
@@ -135,7 +140,7 @@ function writtenSince(services: HookServices, { wiping, repositories }: RunningL
   });
 }
 
-async function before(services: HookServices, files: readonly Reached[]): Promise<Repository> {
+async function before(services: Services, files: readonly Reached[]): Promise<Repository> {
   const [first] = files;
   if (first === undefined) throw new Error("a repository without files is looked at");
   const { place } = first;
@@ -162,13 +167,14 @@ interface Taken {
  * the line changed them.
  */
 export async function tellTaken(
-  services: HookServices,
+  services: Services,
+  edits: EditMemory,
   actor: Actor,
   ancestors: readonly (string | null)[],
   line: RunningLine,
 ): Promise<ReadonlySet<string>> {
   const changed = new Set<string>();
-  const late = writtenSince(services, line).filter(({ files }) => files.length > 0);
+  const late = writtenSince(services, edits, line).filter(({ files }) => files.length > 0);
   for (const repository of [...line.repositories, ...late]) {
     const groups = new Map<string, Taken[]>();
     for (const taken of await takenFrom(services, repository)) {
@@ -183,7 +189,7 @@ export async function tellTaken(
 }
 
 async function tell(
-  services: HookServices,
+  services: Services,
   actor: Actor,
   ancestors: readonly (string | null)[],
   group: readonly Taken[],
@@ -203,10 +209,7 @@ async function tell(
 }
 
 /** Files of a repository that are in a commit now, or not in the working tree any more. */
-async function takenFrom(
-  services: HookServices,
-  { place, mark, files }: Repository,
-): Promise<readonly Taken[]> {
+async function takenFrom(services: Services, { place, mark, files }: Repository): Promise<readonly Taken[]> {
   const { facts } = services;
   const swept = files.filter(({ commits }) => commits).map(({ file }) => file);
   const [commits, states] = await Promise.all([

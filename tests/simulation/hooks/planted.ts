@@ -26,8 +26,8 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a write that is not recorded",
     file: "daemon/hooks/edits/write-actions.ts",
-    find: 'return propose(run, "flight_end", { ...end, noted });',
-    put: 'return propose(run, "flight_end", end);',
+    find: 'return propose(event, "flight_end", { ...end, noted });',
+    put: 'return propose(event, "flight_end", end);',
     tells: /the write of .* is not known/,
   },
   {
@@ -41,7 +41,7 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a wait that goes on when its hook is gone",
     file: "daemon/hooks/edits/edit-lock.ts",
-    find: "    this.#drop(asked);\n    asked.services.engine.abandon(asked.n);\n",
+    find: "    this.#drop(asked);\n    this.#services.engine.abandon(asked.n);\n",
     put: "    this.#drop(asked);\n",
     tells: /stays in flight/,
   },
@@ -76,8 +76,8 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a subagent whose health is not watched",
     file: "daemon/lead/health.ts",
-    find: "  changed: ({ health }, { session, agent }) => health.sign(session, agent),\n",
-    put: "  changed: ({ health }, { session }) => health.sign(session, null),\n",
+    find: "    changed: ({ session, agent }) => health.sign(session, agent),\n",
+    put: "    changed: ({ session }) => health.sign(session, null),\n",
     tells: /keeps what it has/,
   },
   {

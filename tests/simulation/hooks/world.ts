@@ -9,7 +9,7 @@ import { nothingOff } from "../../../daemon/config/off-switch.ts";
 import type { Entry, Step } from "../../../daemon/core/tables/entries.ts";
 import { Engine } from "../../../daemon/engine/engine.ts";
 import { Listeners } from "../../../daemon/engine/log-view.ts";
-import { allHookServices } from "../../../daemon/hooks/run.ts";
+import { keptByHooks, pointsOf } from "../../../daemon/hooks/run.ts";
 import { wakingSteps } from "../../../daemon/hooks/wake.ts";
 import type { LeadServices } from "../../../daemon/lead/services.ts";
 import { hook as handleHook } from "../../../daemon/requests/hook.ts";
@@ -197,20 +197,19 @@ export class HookWorld {
     // There is no disk here to keep work on.
     const settings = { ...config.values, health, rescue: "off" as const };
     const values: typeof config.values = Object.defineProperty(settings, "mode", { get: mode });
-    const all = allHookServices(
-      { node: "local", engine, clock, facts, presence, recorder },
-      {
-        adapters: [claudeCode, careless],
-        paths,
-        config: { ...config, values },
-        outside: emptyFilesystem(clock),
-        events: { tell: () => {} },
-        onTrouble,
-        onProblem: problem => onTrouble(problem, null),
-      },
-    );
-    const neverOff = { read: () => nothingOff };
-    return { ...all, offSwitches: neverOff as unknown as LeadServices["offSwitches"] };
+    const base = { node: "local", engine, clock, facts, presence, recorder };
+    const parts = keptByHooks(base, {
+      adapters: [claudeCode, careless],
+      paths,
+      config: { ...config, values },
+      outside: emptyFilesystem(clock),
+      events: { tell: () => {} },
+      onTrouble,
+      onProblem: problem => onTrouble(problem, null),
+    });
+    const neverOff = { read: () => nothingOff } as unknown as (typeof parts)["config"]["offSwitches"];
+    const files = { ...parts.config, offSwitches: neverOff };
+    return { ...base, ...parts, config: files, points: pointsOf(base, parts) };
   }
 
   /** An answer of which nobody notices that Kite is there. */
@@ -223,7 +222,7 @@ export class HookWorld {
 
   /** As the daemon wires them. */
   #listen(listeners: Listeners, services: LeadServices): void {
-    const { engine, hookLocks, hookWakes, presence, points } = services;
+    const { engine, edits, presence, points } = services;
     listeners.add(
       {
         events: ["session_ended"],
@@ -231,19 +230,19 @@ export class HookWorld {
           for (const { event } of events) {
             if (event.event !== "session_ended") continue;
             presence.forget(event.id);
-            hookWakes.forget(event.id);
-            for (const part of points.sessionGone) part.sessionGone(services, event.id);
+            edits.wakes.forget(event.id);
+            for (const part of points) part.sessionGone?.(event.id);
           }
         },
       },
       {
         commands: ["lock_request"],
         events: ["lock_granted"],
-        stepped: ({ command }, step) => hookLocks.locked(engine.state, command, step),
+        stepped: ({ command }, step) => edits.locks.locked(engine.state, command, step),
       },
       {
         ...wakingSteps,
-        stepped: ({ command }, { events }) => hookWakes.stepped(command.type, events),
+        stepped: ({ command }, { events }) => edits.wakes.stepped(command.type, events),
       },
     );
   }
