@@ -346,7 +346,9 @@ export function hearSteps(
     {
       commands: ["lock_request"],
       events: ["lock_granted"],
-      stepped: ({ command }, step) => locks.locked(engine.state, command, step),
+      stepped: ({ command }, step) => {
+        if (locks.queued.size > 0) locks.locked(engine.state, command, step);
+      },
     },
     wakes,
     {

@@ -22,8 +22,8 @@ import { actorOf } from "../sessions/proposals.ts";
 import type { Recorder } from "../trail/trail.ts";
 import { nameOf, workedOn } from "../views/sessions.ts";
 import { type Grants, keeperOf, keptAgainst } from "./edits/edit-lock.ts";
+import { Delivery } from "./notices.ts";
 import type { HookParts, Needs } from "./parts.ts";
-import { Delivery } from "./points.ts";
 import { refusalVerdict } from "./verdict.ts";
 
 /** A file as an action names it. */
@@ -41,12 +41,6 @@ interface Acting {
   readonly session: string;
   readonly agent?: string | null;
   readonly pid?: number;
-}
-
-interface EventOptions {
-  readonly view?: MountView | null;
-  readonly observes?: boolean;
-  readonly delivery?: Delivery;
 }
 
 /**
@@ -83,7 +77,9 @@ export class HookEvent implements Services {
     parts: Needs<"config">,
     call: Call,
     plan: HookPlan,
-    { view = null, observes = false, delivery = new Delivery(!observes) }: EventOptions = {},
+    view: MountView | null = null,
+    observes = false,
+    delivery = new Delivery(!observes),
   ) {
     this.node = services.node;
     this.engine = services.engine;

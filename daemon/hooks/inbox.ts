@@ -12,8 +12,9 @@ import { idsIn, type Logs, type LogView, mailLogs, noteIds } from "../engine/log
 import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";
 import type { ActionHandler, ActionOf, Answer, HookEvent } from "./event.ts";
+import type { Delivery } from "./notices.ts";
 import type { EditMemory, Needs } from "./parts.ts";
-import type { Delivery, HookPoints } from "./points.ts";
+import type { HookPoints } from "./points.ts";
 
 /** What the news for an agent come from. */
 type NewsParts = "notes" | "points" | "edits";

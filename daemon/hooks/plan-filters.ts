@@ -23,16 +23,10 @@ import type { Needs } from "./parts.ts";
 
 /** Leaves out the actions that wait only to tell what came of it. */
 export function leaveOutTelling(event: HookEvent): undefined {
-  event.plan = observedPlan(event.plan);
-}
-
-/** Returns the plan without actions that wait only to tell what came of it. */
-export function observedPlan(plan: HookPlan): HookPlan {
-  const actions = plan.actions.filter(({ do: name }) => {
-    const { waits, tells } = actionTraits[name];
-    return !waits || tells !== "only";
-  });
-  return { ...plan, actions };
+  const isOnlyTelling = ({ waits, tells }: (typeof actionTraits)[HookAction["do"]]) =>
+    waits && tells === "only";
+  const actions = event.plan.actions.filter(action => !isOnlyTelling(actionTraits[action.do]));
+  event.plan = { ...event.plan, actions };
 }
 
 /** Says of a refused lock that Kite would have waited for it: somebody holds it, and the event may wait. */

@@ -37,7 +37,8 @@ export const begin: ActionHandler<"begin", BeginParts> = (event, action, parts) 
   const known = event.engine.state.sessions.live.get(session);
   const isSame = known?.incarnations.some(i => pid === undefined || i.anchor?.pid === pid) ?? false;
   const row = event.presence.of(session);
-  const isWhere = row.unplaced === null && !isElsewhere(parts.points, session, cwd);
+  const isSettled = row.settledUntil > row.seenAt;
+  const isWhere = row.unplaced === null && (isSettled || !isElsewhere(parts.points, session, cwd));
   const isNewTitle = title !== undefined && row.title !== title;
   // The heartbeat of the same event is the sign of life.
   if (known !== undefined && isSame && !revive && isWhere && !isNewTitle)
@@ -50,7 +51,7 @@ const beginAnew: ActionHandler<"begin", BeginParts> = async (event, action, part
   const { session, cwd, pid = null, revive, title, goesOnUnless } = action;
   const { presence, engine, plan } = event;
   const { points } = parts;
-  signOfLife(event, session);
+  signOfLife(event, session).settledUntil = 0;
   await endDeadIncarnations(event, session);
   if (goesOnUnless !== undefined && pid !== null)
     await suspendCleared(event, parts, { session, pid, client: plan.client, unless: goesOnUnless });
@@ -126,7 +127,7 @@ async function beginningIn(points: HookPoints, session: string, cwd: string): Pr
 export const heartbeat: ActionHandler<"heartbeat", "points" | "calls"> = (event, action, parts) => {
   const { points, calls } = parts;
   const { session, active, attention, agentName, descends } = action;
-  const { ended = false, stopped = false, failed = false } = action;
+  const { ended = false, stopped = false, failed = false, teammate } = action;
   const { engine, presence } = event;
   const live = engine.state.sessions.live.get(session);
   if (live === undefined) return { did: "heartbeat", ok: true };
@@ -137,12 +138,17 @@ export const heartbeat: ActionHandler<"heartbeat", "points" | "calls"> = (event,
   const known = agent === null ? undefined : row.agents.get(agent);
   if (known !== undefined && descends !== undefined) known.descends = descends;
   if (active !== undefined) presence.turn(session, agent, active, failed);
-  if (active === true) calls.tasks.atWork({ session, agent });
+  if (active === true && calls.tasks.resting.size > 0) calls.tasks.atWork({ session, agent });
+  const own = agent === null ? row : known;
+  const isWork = active === true && !failed && !ended && teammate === undefined && row.dialogs.size === 0;
+  if (isWork && typeof attention !== "string" && own !== undefined && own.settledUntil > row.seenAt) {
+    own.signAt = row.seenAt;
+    return { did: "heartbeat", ok: true };
+  }
   if (typeof attention === "string") row.dialogs.set(agent, { text: attention, at: event.clock.now() });
   if (attention === null) row.dialogs.delete(agent);
   const whose = { session, agent };
   const sign = { ...action, whose };
-  const { teammate } = action;
   if (teammate !== undefined) for (const part of points) part.teammate?.({ ...sign, teammate });
   for (const part of points) part.alive?.(sign);
   if (ended && agent !== null) {

@@ -30,8 +30,7 @@ import { actorRow } from "../core/tables/naming.ts";
 import { numberOf } from "../core/tables/tasks.ts";
 import { logOfSession } from "../engine/log-view.ts";
 import type { LifeSigns } from "../facts/processes.ts";
-import type { Pending } from "../hooks/notices.ts";
-import type { Delivery } from "../hooks/points.ts";
+import type { Delivery, Pending } from "../hooks/notices.ts";
 import type { Services } from "../options.ts";
 import type { EventHub } from "../server/events.ts";
 import type { Pulse } from "../sessions/presence.ts";
@@ -102,6 +101,10 @@ export class HealthWatch {
     // A tool that ran had more time than what comes after it.
     else if (watched.at > own.signAt + this.#settingNow().quietMs)
       this.#arm(watched, own.signAt + this.#settingNow().quietMs);
+    // The session of a spawned agent tells the log of each sign. A look may come sooner by settings that change meanwhile.
+    const isSpawned = spawnAt(this.#services.engine.state.spawns, session) !== undefined;
+    if (own.active && own.failedAt === null && !isSpawned)
+      own.settledUntil = own.signAt + limits.healthLookMs;
   }
 
   /** A signal stopped the session's process, or it runs on. */
@@ -156,6 +159,9 @@ export class HealthWatch {
 
   #arm(watched: Watched, at: number): void {
     watched.cancel();
+    const { session, agent } = watched.whose;
+    const own = this.#services.presence.pulse(session, agent);
+    if (own !== undefined) own.settledUntil = 0;
     watched.at = at;
     watched.aheadMs = this.#aheadMs();
     watched.cancel = this.#services.clock.at(at, () => {
@@ -233,6 +239,7 @@ export class HealthWatch {
 
   #settle(watched: Watched, own: Pulse, health: Health, facts: HealthFacts): void {
     const wasQuiet = (foundOf(own)?.quietAt ?? null) !== null;
+    own.settledUntil = 0;
     noteFound(own, { health, quietAt: quietSince(facts, health, this.#services.clock.now()) });
     if (health.isAlarm && !watched.isAlarmed) {
       watched.isAlarmed = true;

@@ -13,7 +13,7 @@ import type { DaemonServices, HandlersOf } from "./handler.ts";
 import { hook } from "./hook.ts";
 import { lockHandlers } from "./locks.ts";
 import { contextHandlers, messageHandlers } from "./messages.ts";
-import { personRefusal } from "./person.ts";
+import { personal, personRefusal } from "./person.ts";
 import { daemonHandlers, overview } from "./query.ts";
 import { sessionHandlers } from "./sessions.ts";
 import { taskHandlers } from "./tasks.ts";
@@ -43,7 +43,7 @@ export function run<T extends RequestType>(
   request: RequestOf<T>,
   call: Call,
 ): Promise<void> | undefined {
-  const refusal = personRefusal(services, type, request, call);
+  const refusal = personal.has(type) ? personRefusal(services, type, request, call) : null;
   if (refusal !== null) {
     noteReply(services, type, null, refusal, { rule: "person", name: "no person" });
     call.reply(refusal);

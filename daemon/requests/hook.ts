@@ -67,7 +67,7 @@ async function answer(services: Services & HookParts, request: RequestOf<"hook">
   const observes = request.statusLine !== true && services.config.settings.values.mode === "observe";
   const planned = planOf(services, adapter, request, view);
   const plan = planned instanceof Promise ? await planned : planned;
-  const event = new HookEvent(services, services, call, plan, { view, observes });
+  const event = new HookEvent(services, services, call, plan, view, observes);
   const marks = marksOf(event, request, services);
   const made: Answer = { request, unclear, beganMs, marks, outcomes: [], words: { output: "" } };
   try {
@@ -132,13 +132,12 @@ function marksOf(
 const offLine = "kite: off\n";
 
 /** Where Kite is off for the event's session or its directories, leaves out all that waits and tells. The status line says so. */
-function switchOff(event: HookEvent, { request }: Answer, parts: Needs<"config">): "answered" | undefined {
-  if (!isOffFor(event, request, parts)) return undefined;
+function switchOff(event: HookEvent, made: Answer, parts: Needs<"config">): "answered" | undefined {
+  if (!isOffFor(event, made.request, parts)) return undefined;
   event.plan = withoutWaits(event.plan);
-  if (request.statusLine !== true) return undefined;
-  const words = { output: offLine };
-  if (request.reply === "raw") event.call.replyRaw(rawReply(words), null);
-  else event.call.reply({ ok: true, ...words });
+  if (made.request.statusLine !== true) return undefined;
+  made.words = { output: offLine };
+  sendAnswer(event, made);
   return "answered";
 }
 

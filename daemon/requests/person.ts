@@ -75,6 +75,9 @@ function taskDeed(
     : null;
 }
 
+/** Requests of which some are a person's. */
+export const personal: ReadonlySet<string> = new Set(Object.keys(deeds));
+
 /** Returns the refusal of a request for which its connection shows no person, or null. */
 export function personRefusal<T extends RequestType>(
   services: DaemonServices,

@@ -15,7 +15,7 @@ import { actorRow, pathOf } from "../core/tables/naming.ts";
 import type { Session } from "../core/tables/sessions.ts";
 import { refs } from "../facts/facts.ts";
 import { HookEvent } from "../hooks/event.ts";
-import { Delivery } from "../hooks/points.ts";
+import { Delivery } from "../hooks/notices.ts";
 import { runPlan } from "../hooks/run.ts";
 import { callerOf, type DaemonServices, type HandlersOf } from "../requests/handler.ts";
 import { type Call, isRefusal } from "../server/call.ts";
@@ -184,7 +184,8 @@ async function asEdit(
     { do: "lock", ...who, cwd, file: path, toolUseId: flight, ...lock },
   ];
   const plan = planOf("restore_begin", by, path, actions);
-  const outcomes = await runPlan(new HookEvent(services, services, call, plan, { delivery }), services);
+  const event = new HookEvent(services, services, call, plan, null, false, delivery);
+  const outcomes = await runPlan(event, services);
   return outcomes.map(outcome => refusalOf(outcome, path)).find(isRefused) ?? { flight };
 }
 

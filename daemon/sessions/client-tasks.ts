@@ -55,8 +55,8 @@ export class ClientTasks {
   readonly #lists = new Map<string, List>();
   readonly #listsOf = new Map<string, Set<string>>();
   #nextList = 0;
-  /** `ended`: its tasks in progress may be reported. `idle`: they were. Absent: at work. */
-  readonly #turns = new BoundedMap<string, "ended" | "idle">({ entriesMax: limits.clientTurnsMax });
+  /** `ended`: its tasks in progress may be reported. `idle`: they were. Absent: at work, as nearly every agent that acts. */
+  readonly resting = new BoundedMap<string, "ended" | "idle">({ entriesMax: limits.clientTurnsMax });
 
   report(report: TaskReport): void {
     const { actor, task, subject, owner, project, wallMs } = report;
@@ -79,32 +79,32 @@ export class ClientTasks {
 
   /** The agent is in a turn. */
   atWork(actor: Whose): void {
-    this.#turns.delete(noteKey(actor));
+    this.resting.delete(noteKey(actor));
   }
 
   turnEnded(actor: Whose): void {
-    this.#turns.set(noteKey(actor), "ended");
+    this.resting.set(noteKey(actor), "ended");
   }
 
   /** The client calls the agent idle, or the agent has ended. A task that it reports completed from now on is completed. */
   idle(actor: Whose): void {
-    this.#turns.set(noteKey(actor), "idle");
+    this.resting.set(noteKey(actor), "idle");
   }
 
   /** Whether the agent's turn has ended and the client may still report its tasks in progress. */
   isAtRest(actor: Whose): boolean {
-    return this.#turns.get(noteKey(actor)) === "ended";
+    return this.resting.get(noteKey(actor)) === "ended";
   }
 
   /** Whether the task is open while its owner is in no turn. */
   isResting({ state, by }: ClientTask): boolean {
-    return state === "open" && by !== null && this.#turns.has(noteKey(by));
+    return state === "open" && by !== null && this.resting.has(noteKey(by));
   }
 
   /** The session has ended: forgets its own list, and lists that no other session reports. Returns these. */
   sessionEnded(session: string): readonly EndedList[] {
     const ended: EndedList[] = [];
-    this.#turns.set(noteKey({ session, agent: null }), "idle");
+    this.resting.set(noteKey({ session, agent: null }), "idle");
     for (const name of this.#listsOf.get(session) ?? []) {
       const list = this.#lists.get(name);
       if (list === undefined) continue;

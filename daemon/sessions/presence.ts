@@ -74,6 +74,8 @@ export interface Pulse {
   doing: (Doing & { readonly at: number }) | null;
   /** When its turn ended by an error, if nothing came after; else null. */
   failedAt: number | null;
+  /** Until then one more sign of work changes nothing for anybody. Whoever waits for one takes this back. */
+  settledUntil: number;
 }
 
 /** What an agent asks a person since `at`, as the client words it. */
@@ -327,6 +329,7 @@ function pulse(active: boolean, clock: Clock): Pulse {
     signAt: now,
     doing: null,
     failedAt: null,
+    settledUntil: 0,
   };
 }
 
@@ -335,6 +338,7 @@ function setTurn(own: Pulse, active: boolean, clock: Clock): void {
     own.since = clock.now();
     own.sinceWall = clock.wall();
   }
+  if (own.active !== active) own.settledUntil = 0;
   own.active = active;
   own.isReported = true;
   if (active) own.failedAt = null;

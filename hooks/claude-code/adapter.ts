@@ -160,7 +160,7 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
         );
   const made = hookPlan(event, plan, {
     env: context.env,
-    home: homeOf(event),
+    home: event.transcript === null ? null : homeOf(event),
     write: answer => writeAnswer(name ?? "", answer),
   });
   // Every supported client says which subagent begins or stops.

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import type { HookEvent } from "../../daemon/hooks/event.ts";
-import { Delivery } from "../../daemon/hooks/points.ts";
+import { Delivery } from "../../daemon/hooks/notices.ts";
 import type { LeadParts } from "../../daemon/lead/services.ts";
 import { Teams } from "../../daemon/lead/team-facts.ts";
 import { gateTeam } from "../../daemon/lead/team-gate.ts";

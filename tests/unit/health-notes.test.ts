@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Pending } from "../../daemon/hooks/notices.ts";
-import { Delivery } from "../../daemon/hooks/points.ts";
+import { Delivery, Pending } from "../../daemon/hooks/notices.ts";
 import { HealthNotes } from "../../daemon/lead/health-watch.ts";
 import { healthText } from "../../hooks/lead/answers.ts";
 import type { HealthNote } from "../../hooks/lead/seam.ts";

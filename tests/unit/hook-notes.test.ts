@@ -3,8 +3,7 @@ import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { Session } from "../../daemon/core/tables/base-state.ts";
 import { tellLater } from "../../daemon/core/tables/notices.ts";
 import { riskRecords } from "../../daemon/core/tables/uncommitted.ts";
-import { fileNotes, mergeRisks, Notices, terminalCounts } from "../../daemon/hooks/notices.ts";
-import { Delivery } from "../../daemon/hooks/points.ts";
+import { Delivery, fileNotes, mergeRisks, Notices, terminalCounts } from "../../daemon/hooks/notices.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 

@@ -4,8 +4,7 @@ import { addSpawn } from "../../daemon/core/lead/tables/spawns.ts";
 import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { listOf, taskAt } from "../../daemon/core/tables/tasks.ts";
 import { HookEvent } from "../../daemon/hooks/event.ts";
-import { Notices, Pending, terminalCounts } from "../../daemon/hooks/notices.ts";
-import { Delivery } from "../../daemon/hooks/points.ts";
+import { Delivery, Notices, Pending, terminalCounts } from "../../daemon/hooks/notices.ts";
 import { actionHandlers } from "../../daemon/hooks/run.ts";
 import { PeerMemory, SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { GateMemory } from "../../daemon/lead/gate-memory.ts";
@@ -118,7 +117,7 @@ export class ReadersWorld {
     const call = this.call("hook", { isClosed: false });
     const delivery = new Delivery();
     const plan = { doing: null, event: "Stop" };
-    const event = new HookEvent(this.services, this.services, call, plan as never, { delivery });
+    const event = new HookEvent(this.services, this.services, call, plan as never, null, false, delivery);
     const outcome = await actionHandlers[name](event, action as never, this.services);
     delivery.settle(true);
     return outcome as unknown as Row;

@@ -49,7 +49,7 @@ export function lockRequest(
     step.reply = refused;
     return;
   }
-  const held = freezeOn(state, request);
+  const held = state.freezes.all.size === 0 ? null : freezeOn(state, request);
   if (held !== null) {
     step.reply = refuseFrozen(state, held, request);
     return;

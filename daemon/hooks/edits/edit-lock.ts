@@ -180,7 +180,7 @@ export class HookLocks {
   readonly #services: LockServices;
   readonly #asked = new Map<string, PendingEditLock>();
   /** Requests that wait in the core's queues, by the numbers of their proposals. */
-  readonly #queued = new Map<number, PendingEditLock>();
+  readonly queued = new Map<number, PendingEditLock>();
   /** When each request was decided, by key; the oldest first. */
   readonly #decided = new Map<string, number>();
 
@@ -217,7 +217,6 @@ export class HookLocks {
     command: Command,
     { reply, answers }: Pick<Step, "reply" | "answers">,
   ): void {
-    if (this.#queued.size === 0) return;
     if (command.type === "lock_request" && reply?.ok === true) this.#granted(state, command);
     // Whatever the command was, it may have freed what somebody waited to keep.
     for (const { grant } of answers) if (grant !== null) this.#granted(state, grant);
@@ -227,7 +226,7 @@ export class HookLocks {
     if (kind !== "explicit" || bound !== null) return;
     for (const file of files) {
       for (const waiter of waitersOver(state.locks, file)) {
-        const asked = waiter.origin === null ? undefined : this.#queued.get(waiter.origin.n);
+        const asked = waiter.origin === null ? undefined : this.queued.get(waiter.origin.n);
         if (asked !== undefined && keptAgainst(state, waiter) !== null) this.#giveUp(asked);
       }
     }
@@ -297,7 +296,7 @@ export class HookLocks {
     const { action, actor, calls } = asked;
     const services = this.#services;
     const { state } = services.engine;
-    this.#queued.set(asked.n, asked);
+    this.queued.set(asked.n, asked);
     const ask = { actor, files: action.files, ticket: state.seq, ancestors: action.ancestors };
     asked.parked = parkedNow(services, ask);
     if (calls.size === 0) this.#abandon(asked);
@@ -308,7 +307,7 @@ export class HookLocks {
 
   /** Ends a wait whose clients are all gone. */
   #abandon(asked: PendingEditLock): void {
-    this.#queued.delete(asked.n);
+    this.queued.delete(asked.n);
     this.#drop(asked);
     this.#services.engine.abandon(asked.n);
     this.#settleGivenUp(asked, refuse("lock_given_up", "the connection closed"), true);
@@ -351,7 +350,7 @@ export class HookLocks {
   #decide(asked: PendingEditLock): void {
     const { n, key } = asked;
     asked.isDecided = true;
-    this.#queued.delete(n);
+    this.queued.delete(n);
     // The decision is kept; the clients' connections, which are many in a busy time, are not.
     asked.calls.clear();
     if (this.#asked.get(key) === asked) this.#decided.set(key, this.#services.clock.now());
