@@ -322,7 +322,6 @@ export function hearSteps(
   shared?.listeners.add(wakes);
   const followers = shared === null ? [] : leadFollowers.map(of => of(services));
   for (const follower of followers) shared?.listeners.add(follower.shared);
-  const { events: hub } = services;
   if (shared !== null) listeners.add(looksAfterWrites(services.peers.branches));
   listeners.add(
     {
@@ -355,7 +354,7 @@ export function hearSteps(
       commands: inboxCommands,
       stepped: entry => {
         const event = inboxEvent(entry, engine.state);
-        if (event !== null) hub.tell({ ...event }, [event.by.id], event.project);
+        if (event !== null) services.events.tell({ ...event }, [event.by.id], event.project);
       },
     },
     {

@@ -143,18 +143,17 @@ export function rulesFor(
   return config.rules.for(pathOf(file), engine.state.sessions.live.get(session));
 }
 
-export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
+type Did = HookAction["do"];
+type PartName = keyof HookParts;
+export type ActionOf<D extends Did> = Extract<HookAction, { do: D }>;
 
 /** What an action does with the parts that it names; null: nothing that its answer has to know. */
-export type ActionHandler<
-  D extends HookAction["do"],
-  P extends keyof HookParts = keyof HookParts,
-> = SliceHandler<D, Needs<P>>;
+export type ActionHandler<D extends Did, P extends PartName = PartName> = SliceHandler<D, Needs<P>>;
 
 /** The same of a slice, with parts of its own. */
-export type SliceHandler<D extends HookAction["do"], P> = Handles<D, P>["handle"];
+export type SliceHandler<D extends Did, P> = Handles<D, P>["handle"];
 
-interface Handles<D extends HookAction["do"], P> {
+interface Handles<D extends Did, P> {
   // A method, so that a slice's action may ask for more parts than the base has.
   handle(event: HookEvent, action: ActionOf<D>, parts: P): Promise<HookOutcome | null> | HookOutcome | null;
 }
@@ -213,7 +212,7 @@ export function toolOf({ tool, event }: HookPlan): string {
   return tool ?? event;
 }
 
-export function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
+export function refused(did: Did, refusal: Refusal): HookOutcome {
   return { did, ok: false, refusal, verdict: refusalVerdict(refusal.code), holder: null };
 }
 
@@ -315,11 +314,8 @@ function doingOf(services: Services, actor: Actor): Pick<LockNote, "doing" | "ed
 // goes into words and the trail; gates then warn where they would hold back.
 
 /** Notes that the session's client tells no agents apart. */
-export function noteUntold(
-  { plan }: HookEvent,
-  _: Answer,
-  { entry: { untoldAgents } }: Needs<"entry">,
-): undefined {
+export function noteUntold({ plan }: HookEvent, _: Answer, { entry }: Needs<"entry">): undefined {
+  const { untoldAgents } = entry;
   if (plan.session === null) return;
   const [oldest] = untoldAgents;
   if (untoldAgents.size >= limits.gatedActorsMax && oldest !== undefined) untoldAgents.delete(oldest);

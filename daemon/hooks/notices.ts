@@ -144,7 +144,7 @@ export const firstDenials: Kind<string, "first", true> = {
 };
 
 /** A session in one of its terminals. */
-export interface Terminal {
+interface Terminal {
   readonly session: Session;
   /** The ordinal of the incarnation in it. */
   readonly ordinal: number;

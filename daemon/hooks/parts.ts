@@ -1,15 +1,12 @@
 /** What hooks keep between events: a part for each feature, of which an action names those that it needs. */
 
-import type { MergeNote } from "../../hooks/seam/outcomes.ts";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
-import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { UserConfig } from "../config/config.ts";
 import { type EntriesIn, OffSwitchReader, SeenFiles } from "../config/off-switch.ts";
 import { ProjectRules, type ProjectRulesOptions } from "../config/project-rules.ts";
-import type { Whose } from "../core/tables/messages.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { Services } from "../options.ts";
 import type { EventHub } from "../server/events.ts";
@@ -20,101 +17,10 @@ import { NotedDecisions, OpenCalls, ToolFailures, ToolUses } from "./calls.ts";
 import { HookLocks } from "./edits/edit-lock.ts";
 import { OwnFiles } from "./edits/own-files.ts";
 import { GuardConfirmations, LineEdits, RunningGitCommands, StashLines } from "./guard/memory.ts";
-import {
-  fileNotes,
-  firstDenials,
-  mergeRisks,
-  Notices,
-  Pending,
-  type Terminal,
-  terminalCounts,
-} from "./notices.ts";
+import { fileNotes, firstDenials, mergeRisks, Notices, Pending, terminalCounts } from "./notices.ts";
 import type { HookPoints } from "./points.ts";
 import { BranchLooks, PeerMemory, SessionWorks } from "./session-work.ts";
 import { HookWakes } from "./wake.ts";
-
-/** The clients' entries: who they are, and what their events said of themselves. */
-interface EntryMemory {
-  /** By the name that an entry gives; `undefined`: of entries that give none. Empty: this daemon answers no hook. */
-  readonly adapters: ReadonlyMap<string | undefined, HookAdapter>;
-  readonly socket: string;
-  /** The number of events of each name since the daemon started. */
-  readonly counts: Map<string, number>;
-  /** Sessions whose client tells no agents apart. */
-  readonly untoldAgents: Set<string>;
-  /** By agent and event: a digest of the last words that were not said, since Kite only observed. */
-  readonly unsaid: BoundedMap<string, string>;
-}
-
-/** Files that people write: settings, rules of projects, switches, and Kite's own. */
-interface ConfigFiles {
-  /** The user's, as they are now. */
-  readonly settings: UserConfig;
-  readonly rules: ProjectRules;
-  readonly offSwitches: OffSwitchReader;
-  readonly seenFiles: SeenFiles;
-  readonly ownFiles: OwnFiles;
-}
-
-/** What edits leave for later events: their requests, their writes, and whom a freed file wakes. */
-export interface EditMemory {
-  readonly locks: HookLocks;
-  readonly wakes: HookWakes;
-  readonly writers: Writers;
-  readonly seenWrites: SeenWrites;
-  readonly baselines: Baselines;
-}
-
-/** What guarded lines leave for later events. */
-interface GuardMemory {
-  readonly confirmations: GuardConfirmations;
-  readonly gitCommands: RunningGitCommands;
-  readonly stashLines: StashLines;
-  readonly lineEdits: LineEdits;
-}
-
-/** What waits to be told to agents, and what they were told. */
-interface NoticeBoard {
-  readonly pending: Pending;
-  readonly files: Notices<Whose, number, FileNote>;
-  readonly risks: Notices<string, string, MergeNote>;
-  readonly terminals: Notices<Terminal, "open", number>;
-  readonly denials: Notices<string, "first", true>;
-}
-
-/** Calls of tools under way, and what came of those before. */
-interface CallMemory {
-  readonly ids: OpenCalls;
-  readonly uses: ToolUses;
-  readonly failures: ToolFailures;
-  readonly decisions: NotedDecisions;
-  readonly tasks: ClientTasks;
-}
-
-/** What sessions know of each other. */
-export interface PeerKnowledge {
-  readonly memory: PeerMemory;
-  readonly works: SessionWorks;
-  readonly branches: BranchLooks;
-}
-
-/** What hooks keep between events, by feature. Nothing here holds an event. */
-export interface HookParts {
-  readonly entry: EntryMemory;
-  readonly config: ConfigFiles;
-  readonly edits: EditMemory;
-  readonly guard: GuardMemory;
-  readonly notes: NoticeBoard;
-  readonly calls: CallMemory;
-  readonly peers: PeerKnowledge;
-  readonly points: HookPoints;
-}
-
-/** The parts that an action or a request names. */
-export type Needs<P extends keyof HookParts> = Pick<HookParts, P>;
-
-/** All of `P` but the points, which are made last: what joins in there uses the others. */
-export type Kept<P extends HookParts> = Omit<P, "points">;
 
 export interface HookPartsOptions {
   /** Events whose entry names no client are of the first. */
@@ -134,20 +40,26 @@ interface FromSlices {
   readonly trustedIn: EntriesIn;
 }
 
-/** Returns the parts of the base. */
-export function hookParts(services: Services, options: HookPartsOptions & FromSlices): Kept<HookParts> {
+/** Returns the parts of the base. Nothing in them holds an event. */
+export function hookParts(services: Services, options: HookPartsOptions & FromSlices) {
   const { adapters, paths, config, outside, trusted, trustedIn, onProblem } = options;
   const { facts } = services;
   const { repository } = facts;
   const [writers, baselines] = [new Writers(), new Baselines(facts)];
   return {
+    /** The clients' entries: who they are, and what their events said of themselves. */
     entry: {
+      /** By the name that an entry gives; `undefined`: of entries that give none. Empty: this daemon answers no hook. */
       adapters: byName(adapters),
       socket: paths.socket,
-      counts: new Map(),
-      untoldAgents: new Set(),
-      unsaid: new BoundedMap({ entriesMax: limits.gatedActorsMax }),
+      /** The number of events of each name since the daemon started. */
+      counts: new Map<string, number>(),
+      /** Sessions whose client tells no agents apart. */
+      untoldAgents: new Set<string>(),
+      /** By agent and event: a digest of the last words that were not said, since Kite only observed. */
+      unsaid: new BoundedMap<string, string>({ entriesMax: limits.gatedActorsMax }),
     },
+    /** Files that people write: settings as they are now, rules of projects, switches, and Kite's own. */
     config: {
       settings: config,
       rules: new ProjectRules({ config, configFile: paths.config, trusted, outside, repository, onProblem }),
@@ -155,6 +67,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
       seenFiles: new SeenFiles(paths, trustedIn, row => noteChangedFile(services, row)),
       ownFiles: new OwnFiles(paths),
     },
+    /** What edits leave for later events: their requests, their writes, and whom a freed file wakes. */
     edits: {
       locks: new HookLocks({ ...services, writers, baselines }),
       wakes: new HookWakes(),
@@ -162,19 +75,15 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
       seenWrites: new SeenWrites(),
       baselines,
     },
+    /** What guarded lines leave for later events. */
     guard: {
       confirmations: new GuardConfirmations(),
       gitCommands: new RunningGitCommands(),
       stashLines: new StashLines(),
       lineEdits: new LineEdits(),
     },
-    notes: {
-      pending: new Pending(),
-      files: new Notices(fileNotes),
-      risks: new Notices(mergeRisks),
-      terminals: new Notices(terminalCounts),
-      denials: new Notices(firstDenials),
-    },
+    notes: noticeBoard(),
+    /** Calls of tools under way, and what came of those before. */
     calls: {
       ids: new OpenCalls(),
       uses: new ToolUses(),
@@ -182,6 +91,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
       decisions: new NotedDecisions(),
       tasks: new ClientTasks(),
     },
+    /** What sessions know of each other. */
     peers: {
       memory: new PeerMemory(),
       works: new SessionWorks(),
@@ -190,7 +100,27 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
   };
 }
 
-function byName(adapters: readonly HookAdapter[]): EntryMemory["adapters"] {
+/** What waits to be told to agents, and what they were told. */
+function noticeBoard() {
+  const [files, risks] = [new Notices(fileNotes), new Notices(mergeRisks)];
+  const [terminals, denials] = [new Notices(terminalCounts), new Notices(firstDenials)];
+  return { pending: new Pending(), files, risks, terminals, denials };
+}
+
+/** What hooks keep between events, by feature. */
+export interface HookParts extends Readonly<ReturnType<typeof hookParts>> {
+  readonly points: HookPoints;
+}
+
+export type EditMemory = HookParts["edits"];
+
+/** The parts that an action or a request names. */
+export type Needs<P extends keyof HookParts> = Pick<HookParts, P>;
+
+/** All of `P` but the points, which are made last: what joins in there uses the others. */
+export type Kept<P extends HookParts> = Omit<P, "points">;
+
+function byName(adapters: readonly HookAdapter[]): ReadonlyMap<string | undefined, HookAdapter> {
   const [first] = adapters;
   const named = adapters.map(adapter => [adapter.name, adapter] as const);
   return new Map(first === undefined ? [] : [[undefined, first], ...named]);

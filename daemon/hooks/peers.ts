@@ -24,8 +24,10 @@ import { nameOf, sessionRow, workedOn } from "../views/sessions.ts";
 import { keptBy } from "./edits/edit-lock.ts";
 import type { ActionHandler, ActionOf, HookEvent } from "./event.ts";
 import { unreadOf } from "./inbox.ts";
-import type { Needs, PeerKnowledge } from "./parts.ts";
+import type { HookParts, Needs } from "./parts.ts";
 import { marksOf, Nearness, type PeerMarks, withSlash } from "./session-work.ts";
+
+type PeerKnowledge = HookParts["peers"];
 
 /** The event of whoever asks. */
 type Asking = Services & Pick<HookEvent, "delivery">;

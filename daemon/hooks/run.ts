@@ -25,7 +25,7 @@ import { endLineFlight, plainFiles, releaseLineFiles } from "./guard/plain-files
 import { agentGone, inbox, notes } from "./inbox.ts";
 import { type HookParts, type HookPartsOptions, hookParts, type Kept, type Needs } from "./parts.ts";
 import { glance, listPeersInTurn } from "./peers.ts";
-import type { HookPart, HookPoints } from "./points.ts";
+import type { HookPoints } from "./points.ts";
 import { branchPart } from "./session-work.ts";
 import {
   awaitRelease,
@@ -92,11 +92,7 @@ export function keptByHooks(services: Services, options: HookPartsOptions): Kept
 }
 
 /** Returns the slices at the points of the base, with `more`. */
-export function pointsOf(
-  services: Services,
-  parts: Kept<LeadingParts>,
-  more: readonly HookPart[] = [],
-): HookPoints {
+export function pointsOf(services: Services, parts: Kept<LeadingParts>, more: HookPoints): HookPoints {
   return [branchPart(parts.peers.branches), ...leadPoints(services, parts), ...more];
 }
 

@@ -29,8 +29,11 @@ import type { Needs } from "./parts.ts";
 import type { HookPoints, Introduction } from "./points.ts";
 import { type Led, leadsNobody } from "./wake.ts";
 
-/** What a session's beginning needs, or that of a process or place of it. */
+// The parts that the larger actions need.
 type BeginParts = "points" | "edits" | "peers";
+type TurnEndParts = "calls" | "guard" | "points";
+type PromptParts = "edits" | "calls" | "points";
+type WaitParts = "edits" | "points";
 
 export const begin: ActionHandler<"begin", BeginParts> = (event, action, parts) => {
   const { session, cwd, pid, revive, title } = action;
@@ -189,11 +192,7 @@ export const contextLost: ActionHandler<"context_lost", "points"> = (event, acti
   return { did: "context_lost", ok: true };
 };
 
-export const turnEnd: ActionHandler<"turn_end", "calls" | "guard" | "points"> = async (
-  event,
-  action,
-  parts,
-) => {
+export const turnEnd: ActionHandler<"turn_end", TurnEndParts> = async (event, action, parts) => {
   const { calls, guard, points } = parts;
   const { session, agent = null, keepPrompt = null } = action;
   calls.uses.turnEnded(session, agent, keepPrompt);
@@ -238,8 +237,6 @@ export const reconcile: ActionHandler<"reconcile", "points"> = async (event, act
   return { did: "reconcile", ok: true };
 };
 
-type PromptParts = "edits" | "calls" | "points";
-
 export const promptSubmitted: ActionHandler<"prompt_submitted", PromptParts> = (event, action, parts) => {
   const { edits, calls, points } = parts;
   const { session, promptId, byPerson } = action;
@@ -250,11 +247,7 @@ export const promptSubmitted: ActionHandler<"prompt_submitted", PromptParts> = (
   return { did: "prompt_submitted", ok: true };
 };
 
-export const awaitRelease: ActionHandler<"await_release", "edits" | "points"> = async (
-  event,
-  action,
-  parts,
-) => {
+export const awaitRelease: ActionHandler<"await_release", WaitParts> = async (event, action, parts) => {
   const { session, promptId, unattended } = action;
   const { edits, points } = parts;
   const { engine, presence, call, delivery } = event;

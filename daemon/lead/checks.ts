@@ -105,19 +105,20 @@ interface CheckFacts extends Pick<CompletionFacts, "checks" | "worktree" | "chec
 /** `place`: a directory in the worktree. Only trusted checks count, and of these the ones that matter for the agent's own work or for what is not committed. */
 export async function checkFacts(
   { engine, facts }: Services,
-  { checks, greenRuns, completionTries }: Needed,
+  parts: Needed,
   me: Lineage,
   place: string,
   declaration: Declaration | undefined,
 ): Promise<CheckFacts> {
+  const { checks, greenRuns, completionTries } = parts;
   const all = await checks.for(place);
-  if ("unreachable" in all) return notSeen(completionTries, me, place, all.unreachable);
+  if ("unreachable" in all) return notSeen(parts, me, place, all.unreachable);
   const checksChanged = all.trust === "changed";
   const { project, worktree } = all;
   const nothing = { checks: [], worktree, checksChanged, unseen: null, runs: new Map() };
   if (all.checks.length === 0) return nothing;
   const found = await facts.repository(place);
-  if ("unreachable" in found) return notSeen(completionTries, me, all.worktree, found.unreachable);
+  if ("unreachable" in found) return notSeen(parts, me, all.worktree, found.unreachable);
   const { gitDir } = found;
   // No answer could be another one tomorrow.
   if (gitDir === null) {
@@ -126,7 +127,7 @@ export async function checkFacts(
   }
   const { seq } = engine.state;
   const state = await facts.worktreeState({ worktree, gitDir });
-  if ("unreachable" in state) return notSeen(completionTries, me, worktree, state.unreachable);
+  if ("unreachable" in state) return notSeen(parts, me, worktree, state.unreachable);
   greenRuns.saw(worktree, state, seq);
   const asking = { engine, facts, completionTries, me, project, worktree };
   const wanted = await wantedOf(asking, all, state, declaration);
@@ -144,12 +145,7 @@ export async function checkFacts(
 }
 
 /** What cannot be looked at holds the agent back a few times, and is in the trail after that. */
-function notSeen(
-  completionTries: LeadParts["completionTries"],
-  { actor }: Lineage,
-  worktree: string,
-  why: string,
-): CheckFacts {
+function notSeen({ completionTries }: Needed, { actor }: Lineage, worktree: string, why: string): CheckFacts {
   const isSpent = completionTries.isSpent(actor, unseenReason);
   const runs = new Map(isSpent ? [] : [[unseenReason, null]]);
   return { checks: [], worktree, checksChanged: false, unseen: { why: plain(why), isSpent }, runs };

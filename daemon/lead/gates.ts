@@ -131,11 +131,7 @@ async function changedText({ checks }: Completing, { cwd }: Session): Promise<Ga
   return isChanged ? [{ gate: "quality", mode: "warn", missing: [changed] }] : [];
 }
 
-async function gateWrite(
-  event: HookEvent,
-  action: ActionOf<"gate_write">,
-  parts: LeadParts,
-): Promise<HookOutcome> {
+const gateWrite: LeadHandler<"gate_write"> = async (event, action, parts) => {
   const { state } = event.engine;
   const actor = event.actor(action);
   const session = state.sessions.live.get(action.session);
@@ -154,7 +150,7 @@ async function gateWrite(
   const written = { key: file.key, path: action.file, isCode: !isDocument(path), isTest: isTest(within) };
   const facts = { declaration, lead, role, file: written };
   return decided(event, parts, "gate_write", actor, beforeWrite(rules.gates, facts), [path, action.file]);
-}
+};
 
 /** Asks before a line's git commands, tests and builds in the project; where only the shell knows the folder, it passes. */
 const gateShell: LeadHandler<"gate_shell"> = async (event, action, parts) => {
@@ -332,7 +328,7 @@ const gateFiles: LeadHandler<"gate_files"> = async (event, action, parts) => {
     if (isRefusal(found) || !asksBeforeWrites(event, named, found.rules)) continue;
     if (action.hasNewFiles !== true && !(await isProjectFile(event, found.file))) continue;
     const outcome = await gateWrite(event, named, parts);
-    if (!("verdict" in outcome) || outcome.verdict === "allow") continue;
+    if (outcome === null || !("verdict" in outcome) || outcome.verdict === "allow") continue;
     const told = { ...outcome, did: "gate_files", file } as HookOutcome;
     if (outcome.verdict === "deny") return told;
     warned ??= told;

@@ -59,12 +59,12 @@ export const gateTeam: LeadHandler<"gate_team"> = async (event, action, { teams,
 };
 
 /** What the daemon took from a call is not so yet: of a task its file tells alone. */
-function teamCallOpen(_: HookEvent, action: ActionOf<"team_call_open">, { teams }: LeadParts): HookOutcome {
+const teamCallOpen: LeadHandler<"team_call_open"> = (_, action, { teams }) => {
   const { session, agent = null, call, isAsked } = action;
   if (call.what === "task_update") teams.claims.doubt(call.task, { session, agent });
   if (call.what === "begin" && !isAsked) teams.beginsNot(session, call.name);
   return { did: "team_call_open", ok: true };
-}
+};
 
 /** Whether a call of the client's own tools runs, of which a team's rules found something. */
 export function teamVerdict(mode: TeamMode, findings: readonly TeamFinding[]): Verdict {

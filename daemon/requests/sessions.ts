@@ -22,10 +22,7 @@ import { forward, type HandlersOf, type RequestHandler } from "./handler.ts";
 
 // whoami: finds the session of a call that comes through a process shared by several.
 
-/** What tells whose call a command is. */
-type CallerServices = Services & Needs<"calls">;
-
-const whoami: RequestHandler<"whoami", CallerServices> = (
+const whoami: RequestHandler<"whoami", Services & Needs<"calls">> = (
   services,
   { toolUse, id: of, typed, shells, pid = null, pids = [], starts = [] },
   call,
@@ -80,7 +77,11 @@ interface Typed {
  * may share among them, the one whose agent typed the line. Only for clients that installed entries name: of the others a
  * variable tells.
  */
-function callerBelow(services: CallerServices, state: State, { typed, shells, pids, starts }: Typed) {
+function callerBelow(
+  services: Services & Needs<"calls">,
+  state: State,
+  { typed, shells, pids, starts }: Typed,
+) {
   const close = nearest(state, pids, starts);
   const anchor = close?.incarnations.find(one => pids.includes(one.anchor?.pid ?? 0))?.anchor ?? null;
   const all = anchor === null ? [] : sessionsAt(state.sessions, anchor);
@@ -194,7 +195,7 @@ const rename = forward<"session_rename">({
   }),
 });
 
-export const sessionHandlers: HandlersOf<typeof sessionRequests, CallerServices> = {
+export const sessionHandlers: HandlersOf<typeof sessionRequests, Services & Needs<"calls">> = {
   register,
   heartbeat,
   deregister,

@@ -221,8 +221,7 @@ async function endAsEdit(
   const ancestors = services.presence.ancestors(by.session, by.agent);
   const end = { toolUseId: flight, wrote, file: path, cwd, lines: null, ancestors };
   const actions: readonly HookAction[] = [{ do: "flight_end", ...whoOf(by), ...end }];
-  const plan = planOf("restore_end", by, path, actions);
-  await runPlan(new HookEvent(services, services, call, plan), services);
+  await runPlan(new HookEvent(services, services, call, planOf("restore_end", by, path, actions)), services);
 }
 
 function planOf(event: string, by: Actor, file: string, actions: readonly HookAction[]): HookPlan {

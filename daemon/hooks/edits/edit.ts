@@ -136,17 +136,18 @@ export async function lock(event: HookEvent, asked: LockAction, parts: EditNeeds
   const answer = await waited;
   const { reply } = answer;
   const line = { event: plan.event, type: toolOf(plan), actor, file: action.file, files };
-  const edit: Edit = { asked, wanted, found, first, waitMs, overwritten, isFirst, line };
+  const edit: Edit = { parts, asked, wanted, found, first, waitMs, overwritten, isFirst, line };
   if (isRefusal(reply))
-    return answer.isAbandoned ? refused("lock", reply) : refusedEdit(event, edit, answer, reply, parts);
+    return answer.isAbandoned ? refused("lock", reply) : refusedEdit(event, edit, answer, reply);
   if (!event.observes && wakes.sessions.size > 0)
     wakes.decided(event, { actor, file: first, prompt: asked.promptId }, reply);
   event.delivery.whenSettled(delivered);
-  return grantedEdit(event, edit, answer, reply, parts);
+  return grantedEdit(event, edit, answer, reply);
 }
 
 /** An edit that asked for its locks, all of its files' or none. */
 interface Edit {
+  readonly parts: EditNeeds;
   readonly asked: LockAction;
   readonly wanted: Ask;
   readonly found: Lockable;
@@ -165,8 +166,8 @@ function refusedEdit(
   edit: Edit,
   { waitedMs, before }: Waited,
   reply: Refusal,
-  { edits, points }: EditNeeds,
 ): HookOutcome {
+  const { edits, points } = edit.parts;
   const { asked, wanted, first, waitMs } = edit;
   const { files, actor } = wanted;
   if (edit.isFirst) {
@@ -191,9 +192,9 @@ async function grantedEdit(
   edit: Edit,
   { waitedMs, before, change }: Waited,
   reply: Exclude<Reply, Refusal>,
-  { edits, notes, points }: EditNeeds,
 ): Promise<HookOutcome> {
   const { plan } = event;
+  const { edits, notes, points } = edit.parts;
   const { asked, found, overwritten, isFirst, line } = edit;
   const { files, keys, ignored } = found;
   const { actor } = line;
@@ -334,7 +335,7 @@ export async function checkOwnFiles(
   { config: { ownFiles }, calls }: Needs<"config" | "calls">,
 ): Promise<HookOutcome | null> {
   const { session, cwd, files } = asked;
-  if (!ownFiles.isPlaced) await ownFiles.place(event);
+  await ownFiles.place(event);
   for (const file of files) {
     const found = await event.ruledFile({ session, cwd, file });
     const ref = isRefusal(found) ? { lexical: event.facts.lexical(cwd, file), key: null } : found.file;

@@ -26,13 +26,9 @@ export class OwnFiles {
     this.#names = new Set(all.flatMap(name => name.split("/").slice(0, 1)).map(name => name.toLowerCase()));
   }
 
-  /** Whether it is known where the directory is. */
-  get isPlaced(): boolean {
-    return this.#key !== null;
-  }
-
   /** Reads where the directory is. Until that works, files count by their paths alone. */
   async place(services: Looking): Promise<void> {
+    if (this.#key !== null) return;
     const found = await refs(services, "/", [this.home]);
     if (!isRefusal(found)) this.#key = found[0]?.key ?? null;
   }

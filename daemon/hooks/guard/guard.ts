@@ -30,7 +30,7 @@ import { guardVerdict, stops } from "../verdict.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
 import { lineKey, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
-import { releaseLineEdits } from "./plain-files.ts";
+import { type LineParts, releaseLineEdits } from "./plain-files.ts";
 import {
   blindStashCandidates,
   stashCandidates,
@@ -45,10 +45,7 @@ type Guard = ActionOf<"guard">;
 
 type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
-/** What a guarded line needs: it asks for an index's lock as an edit does for its file's. */
-type GuardParts = "guard" | "edits" | "config" | "calls" | "points";
-
-export async function guard(event: HookEvent, asked: Guard, parts: Needs<GuardParts>): Promise<HookOutcome> {
+export async function guard(event: HookEvent, asked: Guard, parts: Needs<LineParts>): Promise<HookOutcome> {
   const mode = parts.config.settings.values.treeGuard;
   const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
   const alone: Looked = { did: "guard", ok: true, verdict: guardVerdict(mode, []), ...nothing };
@@ -102,7 +99,7 @@ const undecided = { line: "", said: [], passed: [] } as const;
 
 async function looked(
   event: HookEvent,
-  parts: Needs<GuardParts>,
+  parts: Needs<LineParts>,
   asked: Guard,
   actor: Actor,
   alone: Looked,
@@ -164,7 +161,7 @@ async function looked(
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */
 async function notYetTold(
   { clock }: HookEvent,
-  { guard: { confirmations }, config }: Needs<GuardParts>,
+  { guard: { confirmations }, config }: Needs<LineParts>,
   actor: Actor,
   asked: Guard,
   all: readonly Candidate[],
@@ -225,7 +222,7 @@ function isIndex({ kind, yieldMs }: Hold): boolean {
 /** A finding that denies is of a command that wipes; one that only asks to be sent again may commit what it reaches. */
 function tellSpared(
   { recorder }: HookEvent,
-  { points }: Needs<GuardParts>,
+  { points }: Needs<LineParts>,
   actor: Actor,
   command: string,
   findings: readonly GuardFinding[],
@@ -242,7 +239,7 @@ function tellSpared(
 /** Notes the decision in the trail, with the first word of the line and no other. */
 function noted(
   event: HookEvent,
-  parts: Needs<GuardParts>,
+  parts: Needs<LineParts>,
   asked: Guard,
   actor: Actor,
   outcome: HookOutcome,

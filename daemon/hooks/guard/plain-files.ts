@@ -241,8 +241,8 @@ const nothing = {
   unkept: [],
 } as const;
 
-/** What a line needs whose plain commands change files. */
-type LineParts = "guard" | "edits" | "config" | "calls" | "points";
+/** What a guarded line needs: it asks for locks as an edit does. */
+export type LineParts = "guard" | "edits" | "config" | "calls" | "points";
 
 export async function plainFiles(
   event: HookEvent,

@@ -209,7 +209,7 @@ export class HookWorld {
     });
     const neverOff = { read: () => nothingOff } as unknown as (typeof parts)["config"]["offSwitches"];
     const files = { ...parts.config, offSwitches: neverOff };
-    return { ...base, ...parts, config: files, points: pointsOf(base, parts) };
+    return { ...base, ...parts, config: files, points: pointsOf(base, parts, []) };
   }
 
   /** An answer of which nobody notices that Kite is there. */
