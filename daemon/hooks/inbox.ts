@@ -38,8 +38,8 @@ async function tell(
   const { notes: taken, dropped } = action.take ? takeNotes(event, actor, parts) : noNotes;
   const notes = await completed(points, actor.session, taken);
   const terminals = action.take ? newTerminals(event, actor, parts) : null;
-  const told = action.take ? newsOf(points, actor, delivery) : [];
-  const health = told.length === 0 ? {} : { health: told };
+  const news = action.take ? newsOf(points, actor, delivery) : [];
+  const health = news.length === 0 ? {} : { health: news };
   const none = { ...nothingToTell, notes, dropped, terminals, ...health };
   const messages: MessageRow[] = [];
   let unread = 0;

@@ -17,7 +17,7 @@ import { idsIn, type Logs, logOfSession } from "../engine/log-view.ts";
 
 /** Tells the parts of one hook answer whether that answer reached its client. */
 export class Delivery {
-  readonly #waiting: ((heard: boolean) => void)[] = [];
+  readonly #waiting: ((isDelivered: boolean) => void)[] = [];
   readonly #isTold: boolean;
   #heard: boolean | null = null;
 
@@ -30,20 +30,20 @@ export class Delivery {
    * Calls `settled` once: with true if the client got the answer, with false if it did not. A part that comes after the
    * answer was sent is not in it, so its `settled` is called with false at once.
    */
-  whenSettled(settled: (heard: boolean) => void): void {
+  whenSettled(settled: (isDelivered: boolean) => void): void {
     if (this.#heard === null) this.#waiting.push(settled);
     else settled(false);
   }
 
   /** The same of words in the answer: `settled` is called with true if the agent got them. */
-  whenTold(settled: (heard: boolean) => void): void {
-    this.whenSettled(heard => settled(heard && this.#isTold));
+  whenTold(settled: (isDelivered: boolean) => void): void {
+    this.whenSettled(isDelivered => settled(isDelivered && this.#isTold));
   }
 
   /** Records whether the answer reached its client and calls each `settled`. */
-  readonly settle = (heard: boolean): void => {
-    this.#heard = heard;
-    for (const settled of this.#waiting.splice(0)) settled(heard);
+  readonly settle = (isDelivered: boolean): void => {
+    this.#heard = isDelivered;
+    for (const settled of this.#waiting.splice(0)) settled(isDelivered);
   };
 }
 
@@ -86,17 +86,17 @@ export class Notices<Reader, Id, Notice> {
     return this.#offered.has(this.#kind.keyOf(reader));
   }
 
-  /** Takes notices for this delivery's answer; `told` is called with them when the reader got the answer. */
+  /** Takes notices for this delivery's answer; `delivered` is called with them when the reader got the answer. */
   offer(
     state: State,
     reader: Reader,
     delivery: Delivery,
-    told: (ids: readonly Id[]) => void,
+    delivered: (ids: readonly Id[]) => void,
   ): readonly Notice[] {
     const { notes, ids } = this.take(state, reader);
     if (ids.length === 0) return notes;
-    delivery.whenTold(heard => {
-      if (heard) told(ids);
+    delivery.whenTold(isDelivered => {
+      if (isDelivered) delivered(ids);
       else this.restore(reader, ids);
     });
     return notes;

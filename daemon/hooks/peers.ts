@@ -96,8 +96,8 @@ function changesFor(event: Asking, { memory, works }: PeerKnowledge, self: Sessi
     finishedAt: latestFinished(log.state.tasks, project, 1)[0]?.updatedAt ?? 0,
     sharedAt: latestItem(log.state.context, project, log.now)?.at ?? 0,
   };
-  delivery.whenTold(heard => {
-    if (heard) memory.told(self.id, now);
+  delivery.whenTold(isDelivered => {
+    if (isDelivered) memory.told(self.id, now);
   });
   return memory.changes(self.id, now, id => engine.state.sessions.live.has(id));
 }

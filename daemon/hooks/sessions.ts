@@ -59,8 +59,8 @@ const beginAnew: ActionHandler<"begin", BeginParts> = async (event, action, part
   if (goesOnUnless !== undefined && pid !== null)
     await suspendCleared(event, parts, { session, pid, client: plan.client, unless: goesOnUnless });
   const introduction = pid === null ? null : introductionOf(points, session, pid);
-  const said = title ?? introduction?.name ?? null;
-  const name = said === null ? null : sayable(plain(said, limits.nameBytes));
+  const wanted = title ?? introduction?.name ?? null;
+  const name = wanted === null ? null : sayable(plain(wanted, limits.nameBytes));
   if (title !== undefined) presence.of(session).title = title;
   const rest = { project: null, worktree: null, branch: null, name: null, spawn: plan.spawn ?? null };
   const { client } = plan;
@@ -70,8 +70,8 @@ const beginAnew: ActionHandler<"begin", BeginParts> = async (event, action, part
   if (isRefusal(reply)) return refused("begin", reply);
   if (introduction !== null) await engine.submitAndWait(introduction.command);
   const { unplaced } = presence.of(session);
-  const told = unplaced === null ? {} : { unplaced };
-  return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]), ...told };
+  const place = unplaced === null ? {} : { unplaced };
+  return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]), ...place };
 };
 
 interface Cleared {
@@ -115,8 +115,8 @@ function isElsewhere(points: HookPoints, session: string, cwd: string): boolean 
 
 function introductionOf(points: HookPoints, session: string, pid: number): Introduction | null {
   for (const part of points) {
-    const said = part.introduction?.(session, pid) ?? null;
-    if (said !== null) return said;
+    const introduction = part.introduction?.(session, pid) ?? null;
+    if (introduction !== null) return introduction;
   }
   return null;
 }
@@ -310,8 +310,8 @@ export const clientTask: ActionHandler<"client_task", "calls"> = (event, action,
   const { session, agent = null, list, isOwnList, task, subject, owner, state } = action;
   const project = engine.state.sessions.live.get(session)?.project;
   if (project !== undefined) {
-    const said = { list, isOwnList, task, subject, owner, state, project };
-    calls.tasks.report({ ...said, actor: { session, agent }, wallMs: clock.wall() });
+    const report = { list, isOwnList, task, subject, owner, state, project };
+    calls.tasks.report({ ...report, actor: { session, agent }, wallMs: clock.wall() });
   }
   return { did: "client_task", ok: true };
 };

@@ -119,8 +119,8 @@ export class HookWakes {
   readonly #waiting = new Set<Waiting>();
 
   /** Records that a hook's lock was granted or refused. Agents within a session do not count: they do not stop. */
-  decided(around: Around, asked: RefusedEdit, reply: Reply): void {
-    const { actor, file, prompt } = asked;
+  decided(around: Around, edit: RefusedEdit, reply: Reply): void {
+    const { actor, file, prompt } = edit;
     if (actor.agent !== null) return;
     const known = this.#rows.get(actor.session);
     if (reply.ok) known?.refused.delete(file.key);
@@ -130,8 +130,8 @@ export class HookWakes {
     if (row.prompt !== prompt) row.refused.clear();
     row.prompt = prompt;
     if (row.refused.size >= limits.refusedFilesMax) return;
-    const said = reply["locked_by_name"];
-    const refused: WatchedEdit = { ...asked, had: typeof said === "string" ? said : null };
+    const holder = reply["locked_by_name"];
+    const refused: WatchedEdit = { ...edit, had: typeof holder === "string" ? holder : null };
     isFree(around, refused);
     row.refused.set(file.key, refused);
   }

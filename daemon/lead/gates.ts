@@ -199,7 +199,8 @@ const gateStop: LeadHandler<"gate_stop"> = async (event, action, parts) => {
   const findings = beforeStop(gates, { failure });
   const outcome = decided(event, parts, "gate_stop", actor, findings);
   if (isHeldBack(event, outcome)) tasks.atWork(actor);
-  if (findings.length > 0) event.delivery.whenTold(heard => (heard ? failures.told(actor) : undefined));
+  if (findings.length > 0)
+    event.delivery.whenTold(isDelivered => (isDelivered ? failures.told(actor) : undefined));
   return outcome;
 };
 
@@ -233,26 +234,26 @@ function decided(
   const { plan } = event;
   const held = findings.filter(({ mode }) => mode === "enforce");
   const isHeld = held.length > 0;
-  const told = isHeld ? held : gateMemory.unwarned(actor, findings, files);
-  const isRepeated = isHeld ? gateMemory.isHeldAgain(actor, held) : told.length === 0;
+  const shown = isHeld ? held : gateMemory.unwarned(actor, findings, files);
+  const isRepeated = isHeld ? gateMemory.isHeldAgain(actor, held) : shown.length === 0;
   const verdict = gateVerdict(findings, isRepeated);
   const [task] = workedOn(event.engine, actor.session, actor.agent);
   if (verdict !== "allow") {
-    event.delivery.whenTold(heard => {
-      if (!heard) return;
-      if (isHeld) gateMemory.held(actor, told);
-      else gateMemory.warned(actor, told, files);
+    event.delivery.whenTold(isDelivered => {
+      if (!isDelivered) return;
+      if (isHeld) gateMemory.held(actor, shown);
+      else gateMemory.warned(actor, shown, files);
     });
-    const said = {
-      rule: told.map(({ gate }) => gate).join(","),
-      why: whyOf(told),
+    const what = {
+      rule: shown.map(({ gate }) => gate).join(","),
+      why: whyOf(shown),
       decision: verdict === "deny" ? "deny" : "note",
     } as const;
     const [file = null] = files;
     const by = { ...decidedBy(event, actor), event: plan.event, type: plan.tool, file };
-    if (calls.decisions.isFirst(plan, `${did} ${verdict} ${file}`)) event.recorder.note({ ...by, ...said });
+    if (calls.decisions.isFirst(plan, `${did} ${verdict} ${file}`)) event.recorder.note({ ...by, ...what });
   }
-  return { did, ok: true, verdict, findings: told, isRepeated, task: task?.description ?? null };
+  return { did, ok: true, verdict, findings: shown, isRepeated, task: task?.description ?? null };
 }
 
 /** Whether an agent goes on that gates found something of. What it was told before is not told again beside its call. */
@@ -329,9 +330,9 @@ const gateFiles: LeadHandler<"gate_files"> = async (event, action, parts) => {
     if (action.hasNewFiles !== true && !(await isProjectFile(event, found.file))) continue;
     const outcome = await gateWrite(event, named, parts);
     if (outcome === null || !("verdict" in outcome) || outcome.verdict === "allow") continue;
-    const told = { ...outcome, did: "gate_files", file } as HookOutcome;
-    if (outcome.verdict === "deny") return told;
-    warned ??= told;
+    const ofFile = { ...outcome, did: "gate_files", file } as HookOutcome;
+    if (outcome.verdict === "deny") return ofFile;
+    warned ??= ofFile;
   }
   return warned;
 };
@@ -386,9 +387,9 @@ export function gatePart(_: Services, { gateMemory }: Kept<LeadParts>): HookPart
 
 export const roleGate: TaskGate<LeadServices> = {
   ask: (services, by, step) => {
-    const asked = step === "create" ? creationFindings(services, services, by) : null;
-    if (asked === null) return null;
-    return asked.then(findings => {
+    const looking = step === "create" ? creationFindings(services, services, by) : null;
+    if (looking === null) return null;
+    return looking.then(findings => {
       const missing = missingOf(findings, "enforce");
       if (missing.length === 0) return { warnings: missingOf(findings, "warn"), refusal: null, line: null };
       const refusal = refuse("role_limit", missing.join("; "));

@@ -404,12 +404,12 @@ export class HealthNotes {
     for (const [id, pending] of taken) {
       const isLast = pending.over !== null || pending.note.what !== "stalled";
       pending.isInFlight = true;
-      delivery.whenTold(heard => {
+      delivery.whenTold(isDelivered => {
         pending.isInFlight = false;
-        if (heard) pending.isTold = true;
+        if (isDelivered) pending.isTold = true;
         // The alarm ended before its answer was delivered, or nothing more is to be told.
-        const isVoid = !heard && pending.over !== null && !pending.isTold;
-        if (own.get(id) === pending && ((heard && isLast) || isVoid)) own.delete(id);
+        const isVoid = !isDelivered && pending.over !== null && !pending.isTold;
+        if (own.get(id) === pending && ((isDelivered && isLast) || isVoid)) own.delete(id);
       });
     }
     return taken.map(([, { note, over }]) => (over === null ? note : { ...note, what: over }));

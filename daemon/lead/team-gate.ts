@@ -36,7 +36,7 @@ interface Found {
   readonly findings: readonly TeamFinding[];
   readonly unread: string | null;
   /** Hears whether the client got the answer, and undoes the call's claim if not; null: it made none. */
-  readonly settle: ((heard: boolean) => void) | null;
+  readonly settle: ((isDelivered: boolean) => void) | null;
 }
 
 const nothing: Found = { findings: [], unread: null, settle: null };
@@ -49,8 +49,8 @@ export const gateTeam: LeadHandler<"gate_team"> = async (event, action, { teams,
   const { teams: mode } = await config.rules.at(session);
   if (mode === "off") return outcome("allow", []);
   const ancestors = await ancestorsOf(event, action);
-  const asked = { session, actor, client, looks, mode, called: action.name, ancestors };
-  const gate = new TeamGate(event, teams, asked);
+  const source = { session, actor, client, looks, mode, called: action.name, ancestors };
+  const gate = new TeamGate(event, teams, source);
   const { findings, unread, settle } = await gate.look(action.call);
   const verdict = teamVerdict(mode, findings);
   noteDecision(event, actor, verdict, findings, unread);
@@ -134,13 +134,13 @@ class TeamGate {
   readonly #place: Place;
   readonly #home: string | null;
 
-  constructor(event: HookEvent, teams: Teams, asked: CallSource) {
+  constructor(event: HookEvent, teams: Teams, source: CallSource) {
     this.#event = event;
     this.#teams = teams;
-    this.#asked = asked;
-    const { client, session, actor, called, ancestors } = asked;
+    this.#asked = source;
+    const { client, session, actor, called, ancestors } = source;
     this.#place = placeOf(event.engine.state, client, session, actor, called, ancestors);
-    this.#home = teams.homeOf(asked.session);
+    this.#home = teams.homeOf(source.session);
   }
 
   /** Whether the caller is a teammate, or works for one. */
@@ -269,7 +269,7 @@ class TeamGate {
     { status, owner }: TaskChange,
     { name, member }: Caller,
     next: string | null,
-  ): ((heard: boolean) => void) | null {
+  ): ((isDelivered: boolean) => void) | null {
     const { engine } = this.#event;
     const { session, agent } = this.#asked.actor;
     const isOwn = next === name || next === member || this.#isAlone();

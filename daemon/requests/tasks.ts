@@ -42,11 +42,11 @@ function beforeTask(
   goOn: (warnings: readonly string[]) => Later,
 ): Later {
   const by = callerOf(services, request, call);
-  const asked =
+  const looks =
     by === null ? [] : gates.map(gate => gate.ask(services, by, step)).filter(one => one !== null);
-  if (asked.length === 0) return goOn([]);
+  if (looks.length === 0) return goOn([]);
   const about = step === "create" || step.task === null ? {} : { task: step.task };
-  return Promise.all(asked).then(findings => {
+  return Promise.all(looks).then(findings => {
     for (const { refusal, line } of findings) {
       if (refusal === null) continue;
       if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
@@ -224,9 +224,9 @@ function once(values: readonly string[] | null | undefined): readonly string[] {
   return [...new Set(values)];
 }
 
-/** Returns what the trail says of a reply, without a task's text; `asked` is the task as the request named it. */
-function lineOf(reply: Reply, project: string, asked?: string): Partial<TrailLine> {
-  const task = taskIn(reply) ?? asked;
+/** Returns what the trail says of a reply, without a task's text; `requested` is the task as the request named it. */
+function lineOf(reply: Reply, project: string, requested?: string): Partial<TrailLine> {
+  const task = taskIn(reply) ?? requested;
   return { rule: "task", task, project: projectOfTask(reply) ?? project, why: named(reply) };
 }
 

@@ -205,10 +205,10 @@ export class HookLocks {
     const now = this.#services.clock.now();
     this.#forget(now);
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
-    const asked = this.#asked.get(key) ?? this.#begin(event, action, actor, key, now);
-    this.#join(asked, event.call);
-    const isFirst = asked.joined === 1;
-    return { waited: asked.waited, delivered: ok => this.#settleDelivery(asked, ok), isFirst };
+    const pending = this.#asked.get(key) ?? this.#begin(event, action, actor, key, now);
+    this.#join(pending, event.call);
+    const isFirst = pending.joined === 1;
+    return { waited: pending.waited, delivered: ok => this.#settleDelivery(pending, ok), isFirst };
   }
 
   /** Gives up the requests that wait for what this step locked until its holder's work is done. */
@@ -226,8 +226,8 @@ export class HookLocks {
     if (kind !== "explicit" || bound !== null) return;
     for (const file of files) {
       for (const waiter of waitersOver(state.locks, file)) {
-        const asked = waiter.origin === null ? undefined : this.queued.get(waiter.origin.n);
-        if (asked !== undefined && keptAgainst(state, waiter) !== null) this.#giveUp(asked);
+        const pending = waiter.origin === null ? undefined : this.queued.get(waiter.origin.n);
+        if (pending !== undefined && keptAgainst(state, waiter) !== null) this.#giveUp(pending);
       }
     }
   }
@@ -246,7 +246,7 @@ export class HookLocks {
     const waited = new Promise<Waited>(end => {
       resolve = end;
     });
-    const asked: PendingEditLock = {
+    const pending: PendingEditLock = {
       action,
       actor,
       key,
@@ -260,77 +260,77 @@ export class HookLocks {
       parked: null,
       isDecided: false,
     };
-    this.#asked.set(key, asked);
-    asked.n = services.engine.submit(commandOf(services, action, actor), {
-      answer: reply => this.#answer(asked, reply),
-      parked: () => this.#park(asked),
+    this.#asked.set(key, pending);
+    pending.n = services.engine.submit(commandOf(services, action, actor), {
+      answer: reply => this.#answer(pending, reply),
+      parked: () => this.#park(pending),
     });
-    return asked;
+    return pending;
   }
 
-  #join(asked: PendingEditLock, call: Call): void {
+  #join(pending: PendingEditLock, call: Call): void {
     const { connection } = call;
-    asked.joined += 1;
-    if (asked.isDecided) return;
-    asked.calls.add(call);
+    pending.joined += 1;
+    if (pending.isDecided) return;
+    pending.calls.add(call);
     const untie = connection.tie(() => {
-      asked.calls.delete(call);
+      pending.calls.delete(call);
       // An undecided request may still be granted; the reply's handler then undoes the grant.
-      if (asked.parked !== null && !asked.isDecided && asked.calls.size === 0) this.#abandon(asked);
+      if (pending.parked !== null && !pending.isDecided && pending.calls.size === 0) this.#abandon(pending);
     });
-    asked.waited.then(untie);
-    if (asked.parked !== null && asked.calls.has(call)) wait(call);
+    pending.waited.then(untie);
+    if (pending.parked !== null && pending.calls.has(call)) wait(call);
   }
 
-  #answer(asked: PendingEditLock, reply: Reply): void {
-    const { parked, action, actor } = asked;
+  #answer(pending: PendingEditLock, reply: Reply): void {
+    const { parked, action, actor } = pending;
     const services = this.#services;
-    const waitedMs = services.clock.now() - asked.beganMs;
-    this.#decide(asked);
+    const waitedMs = services.clock.now() - pending.beganMs;
+    this.#decide(pending);
     const change = reply.ok && parked !== null ? changeSince(services, parked, action, actor) : unchangedYet;
-    asked.resolve({ reply, waitedMs, before: parked?.before ?? null, change, isAbandoned: false });
+    pending.resolve({ reply, waitedMs, before: parked?.before ?? null, change, isAbandoned: false });
   }
 
   /** Tells the hooks that they wait, or ends the wait at once if nobody awaits it or nobody knows how long it takes. */
-  #park(asked: PendingEditLock): void {
-    const { action, actor, calls } = asked;
+  #park(pending: PendingEditLock): void {
+    const { action, actor, calls } = pending;
     const services = this.#services;
     const { state } = services.engine;
-    this.queued.set(asked.n, asked);
+    this.queued.set(pending.n, pending);
     const ask = { actor, files: action.files, ticket: state.seq, ancestors: action.ancestors };
-    asked.parked = parkedNow(services, ask);
-    if (calls.size === 0) this.#abandon(asked);
+    pending.parked = parkedNow(services, ask);
+    if (calls.size === 0) this.#abandon(pending);
     // Locked since the request was made.
-    else if (keptAgainst(state, ask) !== null) this.#giveUp(asked);
+    else if (keptAgainst(state, ask) !== null) this.#giveUp(pending);
     for (const call of calls) wait(call);
   }
 
   /** Ends a wait whose clients are all gone. */
-  #abandon(asked: PendingEditLock): void {
-    this.queued.delete(asked.n);
-    this.#drop(asked);
-    this.#services.engine.abandon(asked.n);
-    this.#settleGivenUp(asked, refuse("lock_given_up", "the connection closed"), true);
+  #abandon(pending: PendingEditLock): void {
+    this.queued.delete(pending.n);
+    this.#drop(pending);
+    this.#services.engine.abandon(pending.n);
+    this.#settleGivenUp(pending, refuse("lock_given_up", "the connection closed"), true);
   }
 
   /** Ends a wait for what somebody keeps until nobody knows when. */
-  #giveUp(asked: PendingEditLock): void {
+  #giveUp(pending: PendingEditLock): void {
     const { engine } = this.#services;
-    this.#decide(asked);
-    engine.abandon(asked.n);
+    this.#decide(pending);
+    engine.abandon(pending.n);
     // Once it has left the queue: the refusal tells who else waits.
     const reply = refuse("lock_held", "its holder locked it until its work is done");
-    void engine.read(() => this.#settleGivenUp(asked, reply, false));
+    void engine.read(() => this.#settleGivenUp(pending, reply, false));
   }
 
   /** Undoes a grant that reached none of the hooks. */
-  #settleDelivery(asked: PendingEditLock, ok: boolean): void {
+  #settleDelivery(pending: PendingEditLock, ok: boolean): void {
     if (ok) return;
-    asked.unheard += 1;
-    if (asked.unheard !== asked.joined) return;
-    const { action, actor } = asked;
-    this.#drop(asked);
-    this.#services.engine.undelivered(asked.n, { actor, files: action.files });
+    pending.unheard += 1;
+    if (pending.unheard !== pending.joined) return;
+    const { action, actor } = pending;
+    this.#drop(pending);
+    this.#services.engine.undelivered(pending.n, { actor, files: action.files });
   }
 
   /** Tells the hooks that their request was given up. */
@@ -347,18 +347,18 @@ export class HookLocks {
     }
   }
 
-  #decide(asked: PendingEditLock): void {
-    const { n, key } = asked;
-    asked.isDecided = true;
+  #decide(pending: PendingEditLock): void {
+    const { n, key } = pending;
+    pending.isDecided = true;
     this.queued.delete(n);
     // The decision is kept; the clients' connections, which are many in a busy time, are not.
-    asked.calls.clear();
-    if (this.#asked.get(key) === asked) this.#decided.set(key, this.#services.clock.now());
+    pending.calls.clear();
+    if (this.#asked.get(key) === pending) this.#decided.set(key, this.#services.clock.now());
   }
 
-  #drop(asked: PendingEditLock): void {
-    const { key } = asked;
-    if (this.#asked.get(key) !== asked) return;
+  #drop(pending: PendingEditLock): void {
+    const { key } = pending;
+    if (this.#asked.get(key) !== pending) return;
     this.#asked.delete(key);
     this.#decided.delete(key);
   }
@@ -426,13 +426,13 @@ async function changeSince(
   { overwritten }: Pick<HookAsk, "overwritten">,
   actor: Actor,
 ): Promise<Change> {
-  let told: Change | null = null;
+  let found: Change | null = null;
   for (const file of parked.files) {
     const change = await changeOf(services, parked.blocker, file, actor);
     if (change.changedWhileWaiting && overwritten?.has(file.file.key)) return change;
-    if (told === null || (change.changedWhileWaiting && !told.changedWhileWaiting)) told = change;
+    if (found === null || (change.changedWhileWaiting && !found.changedWhileWaiting)) found = change;
   }
-  return told ?? unchanged;
+  return found ?? unchanged;
 }
 
 async function changeOf(

@@ -92,8 +92,8 @@ function noteTold(
   { key }: FileRef,
 ): void {
   const { seq } = engine.state;
-  delivery.whenTold(heard => {
-    if (heard) seenWrites.noteTold(actor, key, seq);
+  delivery.whenTold(isDelivered => {
+    if (isDelivered) seenWrites.noteTold(actor, key, seq);
   });
 }
 
@@ -112,11 +112,11 @@ function changeBy(
 /** What an edit needs. */
 type EditNeeds = Needs<"edits" | "notes" | "points">;
 
-export async function lock(event: HookEvent, asked: LockAction, parts: EditNeeds): Promise<HookOutcome> {
+export async function lock(event: HookEvent, action: LockAction, parts: EditNeeds): Promise<HookOutcome> {
   const { plan } = event;
   const { locks, wakes } = parts.edits;
-  const actor = event.actor(asked);
-  const found = await lockable(event, asked);
+  const actor = event.actor(action);
+  const found = await lockable(event, action);
   if (isRefusal(found)) return refused("lock", found);
   const { files, projectWaitMs, yieldMs, keys, ignored } = found;
   const [first] = files;
@@ -124,23 +124,23 @@ export async function lock(event: HookEvent, asked: LockAction, parts: EditNeeds
     for (const path of ignored) noteIgnored(event, plan.event, toolOf(plan), actor, path);
     return { did: "ignored", ok: true };
   }
-  const ancestors = await ancestorsOf(event, asked);
-  const longestMs = Math.min(asked.waitMs, projectWaitMs);
+  const ancestors = await ancestorsOf(event, action);
+  const longestMs = Math.min(action.waitMs, projectWaitMs);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
   const waitMs = keptAgainst(event.engine.state, wanted) === null ? longestMs : 0;
-  const overwritten = asked.overwrites.length === 0 ? none : keysOf(keys, asked.overwrites);
-  const action = { ...asked, waitMs, ancestors, overwritten };
+  const overwritten = action.overwrites.length === 0 ? none : keysOf(keys, action.overwrites);
+  const request = { ...action, waitMs, ancestors, overwritten };
   if (action.agent !== undefined) signOfLife(event, action.session, action.agent);
   for (const file of files) event.presence.touched(action.session, pathOf(file), file.key);
-  const { waited, delivered, isFirst } = locks.ask(event, { ...action, files, yieldMs }, actor);
+  const { waited, delivered, isFirst } = locks.ask(event, { ...request, files, yieldMs }, actor);
   const answer = await waited;
   const { reply } = answer;
   const line = { event: plan.event, type: toolOf(plan), actor, file: action.file, files };
-  const edit: Edit = { parts, asked, wanted, found, first, waitMs, overwritten, isFirst, line };
+  const edit: Edit = { parts, action, wanted, found, first, waitMs, overwritten, isFirst, line };
   if (isRefusal(reply))
     return answer.isAbandoned ? refused("lock", reply) : refusedEdit(event, edit, answer, reply);
   if (!event.observes && wakes.sessions.size > 0)
-    wakes.decided(event, { actor, file: first, prompt: asked.promptId }, reply);
+    wakes.decided(event, { actor, file: first, prompt: action.promptId }, reply);
   event.delivery.whenSettled(delivered);
   return grantedEdit(event, edit, answer, reply);
 }
@@ -148,7 +148,7 @@ export async function lock(event: HookEvent, asked: LockAction, parts: EditNeeds
 /** An edit that asked for its locks, all of its files' or none. */
 interface Edit {
   readonly parts: EditNeeds;
-  readonly asked: LockAction;
+  readonly action: LockAction;
   readonly wanted: Ask;
   readonly found: Lockable;
   readonly first: FileRef;
@@ -168,7 +168,7 @@ function refusedEdit(
   reply: Refusal,
 ): HookOutcome {
   const { edits, points } = edit.parts;
-  const { asked, wanted, first, waitMs } = edit;
+  const { action, wanted, first, waitMs } = edit;
   const { files, actor } = wanted;
   if (edit.isFirst) {
     const line = { ...edit.line, ...wouldWait(event, reply.code, waitMs) };
@@ -177,12 +177,12 @@ function refusedEdit(
   }
   const blocked = files.find(file => pathOf(file) === reply["path"]);
   if (!event.observes)
-    edits.wakes.decided(event, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
+    edits.wakes.decided(event, { actor, file: blocked ?? first, prompt: action.promptId }, reply);
   const outcome = contested("lock", event, wanted, files, reply);
   // It goes ahead, as a second writer.
   if (event.observes && outcome.verdict === "deny") {
     void keepReplaced(event, points, files);
-    for (const file of files) writeBegins(event, edits, actor, file, asked.toolUseId);
+    for (const file of files) writeBegins(event, edits, actor, file, action.toolUseId);
   }
   return { ...outcome, waitMs };
 }
@@ -195,14 +195,14 @@ async function grantedEdit(
 ): Promise<HookOutcome> {
   const { plan } = event;
   const { edits, notes, points } = edit.parts;
-  const { asked, found, overwritten, isFirst, line } = edit;
+  const { action, found, overwritten, isFirst, line } = edit;
   const { files, keys, ignored } = found;
   const { actor } = line;
   const changed = await change;
   const overwrites =
     overwritten !== none &&
     files.some(one => pathOf(one) === changed.changedFile && overwritten.has(one.key));
-  const { unchecked } = asked;
+  const { unchecked } = action;
   // The client of nearly every edit checks this itself.
   const unseen =
     unchecked === undefined
@@ -226,12 +226,12 @@ async function grantedEdit(
     await event.engine.submitAndWait({
       type: "flight_end",
       actor,
-      flight: asked.toolUseId,
+      flight: action.toolUseId,
       wrote: false,
     });
   } else {
     for (const path of ignored) noteIgnored(event, plan.event, toolOf(plan), actor, path);
-    for (const file of files) writeBegins(event, edits, actor, file, asked.toolUseId);
+    for (const file of files) writeBegins(event, edits, actor, file, action.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
   return { did: "lock", ok: true, reply: granted, verdict, waitedMs, before, ...noted, unkept };
@@ -271,13 +271,13 @@ function keysOf(keys: Lockable["keys"], names: readonly string[]): ReadonlySet<s
   return new Set(names.map(name => keys.get(name)));
 }
 
-async function lockable(event: HookEvent, asked: LockAction): Promise<Lockable | Refusal> {
+async function lockable(event: HookEvent, action: LockAction): Promise<Lockable | Refusal> {
   const files = new Map<string, FileRef>();
   const keys = new Map<string, string>();
   const ignored: string[] = [];
   let [projectWaitMs, yieldMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  for (const name of [asked.file, ...(asked.moreFiles ?? [])]) {
-    const found = await event.ruledFile({ session: asked.session, cwd: asked.cwd, file: name });
+  for (const name of [action.file, ...(action.moreFiles ?? [])]) {
+    const found = await event.ruledFile({ session: action.session, cwd: action.cwd, file: name });
     if (isRefusal(found)) return found;
     const { file, rules } = found;
     const path = pathOf(file);
@@ -286,7 +286,7 @@ async function lockable(event: HookEvent, asked: LockAction): Promise<Lockable |
       continue;
     }
     keys.set(name, file.key);
-    if (!files.has(file.key)) files.set(file.key, { ...file, file: nearName(asked.cwd, name) });
+    if (!files.has(file.key)) files.set(file.key, { ...file, file: nearName(action.cwd, name) });
     projectWaitMs = Math.min(projectWaitMs, rules.projectWaitMs);
     yieldMs = Math.min(yieldMs, rules.yieldMs);
   }
@@ -331,25 +331,25 @@ type CheckAction = ActionOf<"check_own_files">;
 /** Returns null if none of the files is Kite's. A file that cannot be read in time counts by its path alone. */
 export async function checkOwnFiles(
   event: HookEvent,
-  asked: CheckAction,
+  action: CheckAction,
   { config: { ownFiles }, calls }: Needs<"config" | "calls">,
 ): Promise<HookOutcome | null> {
-  const { session, cwd, files } = asked;
+  const { session, cwd, files } = action;
   await ownFiles.place(event);
   for (const file of files) {
     const found = await event.ruledFile({ session, cwd, file });
     const ref = isRefusal(found) ? { lexical: event.facts.lexical(cwd, file), key: null } : found.file;
     const name = ownFiles.nameOf(ref);
     if (name === null) continue;
-    if (calls.decisions.isFirst(event.plan, `own ${ref.lexical}`)) noteRefusal(event, asked, ref.lexical);
+    if (calls.decisions.isFirst(event.plan, `own ${ref.lexical}`)) noteRefusal(event, action, ref.lexical);
     return { did: "check_own_files", ok: true, verdict: "deny", name, path: ref.lexical };
   }
   return null;
 }
 
-function noteRefusal(event: HookEvent, asked: CheckAction, file: string): void {
+function noteRefusal(event: HookEvent, action: CheckAction, file: string): void {
   const { plan, recorder } = event;
-  const actor = event.actor(asked);
+  const actor = event.actor(action);
   const line = { ...decidedBy(event, actor), event: plan.event, type: toolOf(plan), rule: "own_files" };
   const { at, name } = line;
   const code = "person_only";

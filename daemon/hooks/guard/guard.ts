@@ -45,69 +45,69 @@ type Guard = ActionOf<"guard">;
 
 type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
-export async function guard(event: HookEvent, asked: Guard, parts: Needs<LineParts>): Promise<HookOutcome> {
+export async function guard(event: HookEvent, action: Guard, parts: Needs<LineParts>): Promise<HookOutcome> {
   const mode = parts.config.settings.values.treeGuard;
   const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
   const alone: Looked = { did: "guard", ok: true, verdict: guardVerdict(mode, []), ...nothing };
   if (mode === "off") return alone;
-  const actor = event.actor(asked);
-  if (asked.agent !== undefined) signOfLife(event, asked.session, asked.agent);
-  const looking = looked(event, parts, asked, actor, alone);
+  const actor = event.actor(action);
+  if (action.agent !== undefined) signOfLife(event, action.session, action.agent);
+  const looking = looked(event, parts, action, actor, alone);
   // A client without an answer lets the command run, so the guard answers before that by what it knows.
   const leftMs = event.answerByMs - event.clock.now();
   const decided = await inTime(looking, Math.max(0, leftMs), () => {
     const unknown = `that took longer than ${limits.guardAnswerMs / 1000} s`;
-    const me = { actor, ancestors: asked.ancestors };
-    const placed = asked.commands.flatMap((given, n) => supposed(event, me, asked, n, { ...given, unknown }));
+    const me = { actor, ancestors: action.ancestors };
+    const placed = action.commands.flatMap((one, n) => supposed(event, me, action, n, { ...one, unknown }));
     const looks = new Map(placed.map(one => [placeKey(one), blindLook(event, me, one)]));
-    const stashes = blindStashCandidates(event, me, supposedStashUsers(event, asked, placed));
+    const stashes = blindStashCandidates(event, me, supposedStashUsers(event, action, placed));
     const { all } = findingsOf(event, placed, looks);
     const findings = [...all, ...stashes, ...displacedCandidates(event, me, placed)].map(
       ({ finding }) => finding,
     );
-    const drop = () => releaseIndexes(event, actor, asked.toolUseId);
+    const drop = () => releaseIndexes(event, actor, action.toolUseId);
     const verdict = guardVerdict(mode, findings);
     // Whatever the check finds, the line will not run.
     if (stops(event, verdict)) void looking.then(drop, drop);
     return { ...undecided, outcome: { ...alone, verdict, findings, unchecked: unknown } };
   });
-  const { outcome, line, said, passed } = decided;
+  const { outcome, line, shown, passed } = decided;
   // The line will not run, so it changes none of the files that it names.
   if ("verdict" in outcome && stops(event, outcome.verdict)) {
     settleGrants(event.grants, false);
-    await releaseLineEdits(event, parts, actor, asked.toolUseId);
+    await releaseLineEdits(event, parts, actor, action.toolUseId);
   }
-  event.delivery.whenTold(heard => {
-    for (const versions of heard ? said : [])
-      parts.guard.confirmations.told(line, versions, asked.toolUseId, event.clock.now());
+  event.delivery.whenTold(isDelivered => {
+    for (const versions of isDelivered ? shown : [])
+      parts.guard.confirmations.told(line, versions, action.toolUseId, event.clock.now());
   });
   // Every client is gone, and nothing was decided.
   if (!outcome.ok && event.call.connection.isClosed) return outcome;
-  return noted(event, parts, asked, actor, outcome, passed);
+  return noted(event, parts, action, actor, outcome, passed);
 }
 
 interface Decided {
   readonly outcome: HookOutcome;
   readonly line: string;
   /** What sending the same line again confirms, once the answer is delivered. */
-  readonly said: readonly Versions[];
+  readonly shown: readonly Versions[];
   /** What the actor was told before; it has sent the line again. */
   readonly passed: readonly GuardFinding[];
 }
 
-const undecided = { line: "", said: [], passed: [] } as const;
+const undecided = { line: "", shown: [], passed: [] } as const;
 
 async function looked(
   event: HookEvent,
   parts: Needs<LineParts>,
-  asked: Guard,
+  action: Guard,
   actor: Actor,
   alone: Looked,
 ): Promise<Decided> {
   const until = event.answerByMs - limits.firstByteMs;
-  const me: Lineage = { actor, ancestors: await ancestorsOf(event, asked) };
-  const aliased = await aliasedBy(event, asked);
-  const { placed, unchecked } = await placesOf(event, me, asked, [...asked.commands, ...aliased]);
+  const me: Lineage = { actor, ancestors: await ancestorsOf(event, action) };
+  const aliased = await aliasedBy(event, action);
+  const { placed, unchecked } = await placesOf(event, me, action, [...action.commands, ...aliased]);
   const indexes = new Map(
     placed.flatMap(({ place, blind, isSupposed, command: { needsIndex = true } }) =>
       blind === undefined && !isSupposed && needsIndex
@@ -120,8 +120,8 @@ async function looked(
   let refused: HookOutcome | null = null;
   if (files.length > 0) {
     // A waiter that waits in vain is told so before the time for an answer is over.
-    const waitMs = Math.max(0, Math.min(asked.waitMs, until - event.clock.now()));
-    const ask = { ...asked, waitMs, ancestors: me.ancestors, files, yieldMs: 0 };
+    const waitMs = Math.max(0, Math.min(action.waitMs, until - event.clock.now()));
+    const ask = { ...action, waitMs, ancestors: me.ancestors, files, yieldMs: 0 };
     const { waited, delivered } = parts.edits.locks.ask(event, ask, actor);
     const { reply, waitedMs, before } = await waited;
     if (isRefusal(reply)) refused = contested("guard", event, me, files, reply);
@@ -136,26 +136,26 @@ async function looked(
     return { files: foreign.map(({ file }) => file), states: seen?.states ?? new Map() };
   });
   const { all, unseen, reached } = findingsOf(event, narrow.placed, looks);
-  const stashing = await stashUsers(event, asked, [...asked.commands, ...aliased], placed);
+  const stashing = await stashUsers(event, action, [...action.commands, ...aliased], placed);
   const takes = await stashCandidates(event, me, stashing, placed);
   const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed)];
-  const { said, passed, line } = await notYetTold(event, parts, actor, asked, candidates);
-  const findings = said.map(({ finding }) => finding);
+  const { shown, passed, line } = await notYetTold(event, parts, actor, action, candidates);
+  const findings = shown.map(({ finding }) => finding);
   const verdict = guardVerdict(parts.config.settings.values.treeGuard, findings);
   if (stops(event, verdict)) {
     // The line will not run.
-    await releaseIndexes(event, actor, asked.toolUseId);
+    await releaseIndexes(event, actor, action.toolUseId);
   } else {
     const known = placed.filter(one => one.blind === undefined);
-    parts.guard.gitCommands.began(asked.toolUseId, await lineFor(event, known, reached));
-    const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: asked.promptId }));
-    parts.guard.stashLines.began(asked.toolUseId, lists, other => isAlive(event.engine.state, other));
+    parts.guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
+    const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
+    parts.guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen, unseenStashes(stashing)].filter(why => why !== null);
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
-  return { outcome, line, said: said.flatMap(({ versions }) => versions ?? []), passed };
+  return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), passed };
 }
 
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */
@@ -163,29 +163,29 @@ async function notYetTold(
   { clock }: HookEvent,
   { guard: { confirmations }, config }: Needs<LineParts>,
   actor: Actor,
-  asked: Guard,
+  action: Guard,
   all: readonly Candidate[],
 ): Promise<{
   readonly line: string;
-  readonly said: readonly { readonly finding: GuardFinding; readonly versions: Versions | null }[];
+  readonly shown: readonly { readonly finding: GuardFinding; readonly versions: Versions | null }[];
   readonly passed: readonly GuardFinding[];
 }> {
-  const line = lineKey(actor, asked.cwd, asked.typed);
-  const told: { readonly finding: GuardFinding; readonly versions: Versions | null }[] = [];
+  const line = lineKey(actor, action.cwd, action.typed);
+  const untold: { readonly finding: GuardFinding; readonly versions: Versions | null }[] = [];
   const passed: GuardFinding[] = [];
   for (const candidate of all) {
     const { finding } = candidate;
     const versions = finding.verdict === "deny" ? null : await candidate.versions();
     const now = clock.now();
-    const isKnown = versions !== null && confirmations.isConfirmed(line, versions, asked.toolUseId, now);
+    const isKnown = versions !== null && confirmations.isConfirmed(line, versions, action.toolUseId, now);
     if (isKnown) passed.push(finding);
-    else told.push({ finding, versions });
+    else untold.push({ finding, versions });
   }
   // A denied line cannot be sent again as it is, so the answer names only what denies it.
   const isDenied =
-    config.settings.values.treeGuard === "deny" && told.some(({ finding }) => finding.verdict === "deny");
-  const said = told.filter(({ finding }) => !isDenied || finding.verdict === "deny");
-  return { line, said, passed };
+    config.settings.values.treeGuard === "deny" && untold.some(({ finding }) => finding.verdict === "deny");
+  const shown = untold.filter(({ finding }) => !isDenied || finding.verdict === "deny");
+  return { line, shown, passed };
 }
 
 /** Ends the write of a tool use that will write no more, and releases the indexes locked for it. */
@@ -240,15 +240,15 @@ function tellSpared(
 function noted(
   event: HookEvent,
   parts: Needs<LineParts>,
-  asked: Guard,
+  action: Guard,
   actor: Actor,
   outcome: HookOutcome,
   passed: readonly GuardFinding[],
 ): HookOutcome {
   const { plan, recorder } = event;
-  const type = asked.commands[0]?.name ?? asked.line;
+  const type = action.commands[0]?.name ?? action.line;
   const line = { ...decidedBy(event, actor), event: plan.event, type, rule: "guard" };
-  const isFirst = (decision: string) => parts.calls.decisions.isFirst(asked, `guard ${decision}`);
+  const isFirst = (decision: string) => parts.calls.decisions.isFirst(action, `guard ${decision}`);
   if (!outcome.ok) {
     const { code, error } = outcome.refusal;
     const { at, name } = line;
@@ -256,7 +256,7 @@ function noted(
     if (!isFirst(decision)) return outcome;
     recorder.refused(
       { at, type, id: actor.session, name, file: null, code, error },
-      { ...line, file: null, decision, code, why: error, ...wouldWait(event, code, asked.waitMs) },
+      { ...line, file: null, decision, code, why: error, ...wouldWait(event, code, action.waitMs) },
     );
     return outcome;
   }
@@ -265,7 +265,7 @@ function noted(
   const times = before === null ? { ms } : { ms, waitedMs: ms };
   const [first] = findings;
   if (first === undefined) {
-    const unseen = [asked.unread, unchecked].filter(why => why !== null).join("; ");
+    const unseen = [action.unread, unchecked].filter(why => why !== null).join("; ");
     const whys = [
       ...passed.map(finding => `was told and sent it again, reaches ${workOf(finding)}`),
       ...(unseen === "" ? [] : [`not looked at: ${unseen}`]),

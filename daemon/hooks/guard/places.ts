@@ -86,11 +86,11 @@ export async function aliasedBy(
 /** What a shell line does that a role may forbid, with what its aliases do. An alias that could not be resolved passes. */
 export async function usesWithAliases(
   services: Services,
-  asked: ShellUses,
+  shell: ShellUses,
   cwd: string,
 ): Promise<ShellUse[]> {
-  const all = [...asked.uses];
-  const left = [...asked.aliases];
+  const all = [...shell.uses];
+  const left = [...shell.aliases];
   for (let n = 0; n < limits.roleProgramsMax; n += 1) {
     const next = left.shift();
     if (next === undefined) break;
@@ -180,18 +180,18 @@ function sessionOf(services: Services, id: string): readonly ForeignSession[] {
 // The paths that a guarded command names, as paths of this machine.
 
 /** The command with the top of a worktree in place of each `topFolder` in its paths. */
-async function withTopPaths(services: Services, given: ResolvedCommand): Promise<ResolvedCommand> {
+async function withTopPaths(services: Services, resolved: ResolvedCommand): Promise<ResolvedCommand> {
   const tops = new Map<string, string>();
-  for (const path of topPaths(given)) {
+  for (const path of topPaths(resolved)) {
     const found = await withTops(services, path);
-    if (typeof found !== "string") return { ...withoutTopPaths(given), unknown: found.unreachable };
+    if (typeof found !== "string") return { ...withoutTopPaths(resolved), unknown: found.unreachable };
     tops.set(path, found);
   }
-  if (tops.size === 0) return given;
-  const { paths, over, gitDir, workTree } = given;
+  if (tops.size === 0) return resolved;
+  const { paths, over, gitDir, workTree } = resolved;
   const named = (path: string) => tops.get(path) ?? path;
   return {
-    ...given,
+    ...resolved,
     gitDir: gitDir && named(gitDir),
     workTree: workTree && named(workTree),
     paths: paths?.map(named) ?? null,
@@ -223,13 +223,13 @@ async function withRealPaths(
 }
 
 /** The same as `withTopPaths` without I/O: a path below the top of a worktree counts as any path. */
-function withoutTopPaths(given: ResolvedCommand): ResolvedCommand {
-  const open = new Set(topPaths(given));
-  if (open.size === 0) return given;
-  const { paths, gitDir, workTree } = given;
+function withoutTopPaths(resolved: ResolvedCommand): ResolvedCommand {
+  const open = new Set(topPaths(resolved));
+  if (open.size === 0) return resolved;
+  const { paths, gitDir, workTree } = resolved;
   const known = (path: string | null) => (path === null || open.has(path) ? null : path);
   const isAny = paths?.some(path => open.has(path)) ?? true;
-  return { ...given, paths: isAny ? null : paths, gitDir: known(gitDir), workTree: known(workTree) };
+  return { ...resolved, paths: isAny ? null : paths, gitDir: known(gitDir), workTree: known(workTree) };
 }
 
 function topPaths({ paths, over = [], gitDir, workTree }: ResolvedCommand): readonly string[] {
@@ -307,24 +307,24 @@ type Spot = Pick<Placed, "place" | "base" | "blind" | "isSupposed">;
 export async function placesOf(
   services: Services,
   me: Lineage,
-  asked: Guard,
+  action: Guard,
   commands: readonly ResolvedCommand[],
 ): Promise<{ readonly placed: readonly Placed[]; readonly unchecked: string | null }> {
   const placed: Placed[] = [];
   let unchecked: string | null = null;
-  for (const [n, given] of commands.entries()) {
-    const { unknown, ...command } = await withTopPaths(services, given);
+  for (const [n, resolved] of commands.entries()) {
+    const { unknown, ...command } = await withTopPaths(services, resolved);
     const dir = dirOf(command);
     const isOpen = dir === null && command.elsewhere === undefined;
-    const spots = isOpen ? await openSpots(services, me, asked, command) : null;
-    const others = await namedSpots(services, me, asked, command);
+    const spots = isOpen ? await openSpots(services, me, action, command) : null;
+    const others = await namedSpots(services, me, action, command);
     const found =
       spots ??
       unknown ??
       (dir === null ? [] : await spotOf(services, await staysAt(services, dir, command), command));
     if (typeof found === "string") {
       unchecked ??= `${command.name}: ${found}`;
-      placed.push(...supposed(services, me, asked, n, { ...command, unknown: found }));
+      placed.push(...supposed(services, me, action, n, { ...command, unknown: found }));
     } else {
       if (spots !== null) unchecked ??= `${command.name}: ${whyOpen(spots)}`;
       for (const spot of found) {
@@ -344,24 +344,24 @@ export async function placesOf(
 export function supposed(
   services: Services,
   me: Lineage,
-  asked: Guard,
+  action: Guard,
   n: number,
-  given: ResolvedCommand,
+  resolved: ResolvedCommand,
 ): readonly Placed[] {
-  const { unknown: blind, ...command } = withoutTopPaths(given);
+  const { unknown: blind, ...command } = withoutTopPaths(resolved);
   if (blind === undefined) return [];
   const dir = dirOf(command);
   if (dir === null) {
     const at = command.dir === null ? command : { ...command, dir: splitAtTop(command.dir).from };
-    const worktrees = openWorktrees(services, me, asked, at, {
-      from: [asked.cwd],
-      projects: ownProject(services, asked),
+    const worktrees = openWorktrees(services, me, action, at, {
+      from: [action.cwd],
+      projects: ownProject(services, action),
     });
     const rest = { n, command, blind, base: null, isSupposed: true } as const;
     return worktrees.map(worktree => ({ ...rest, ...unlooked(worktree) }));
   }
   const { from, below } = splitAtTop(dir);
-  const places = supposedPlaces(services, asked.session, from, command);
+  const places = supposedPlaces(services, action.session, from, command);
   return places.map(({ place, base }) => ({ n, command, blind, place, base: below ?? base }));
 }
 
@@ -387,18 +387,18 @@ function whyOpen(spots: readonly Spot[]): string {
 async function openSpots(
   services: Services,
   me: Lineage,
-  asked: Guard,
+  action: Guard,
   command: GuardedCommand,
 ): Promise<readonly Spot[]> {
   const { facts } = services;
-  const here = await facts.path("/", asked.cwd);
-  const projects = await projectsOf(services, asked);
-  const from = "unreachable" in here ? [asked.cwd] : [asked.cwd, here.real];
+  const here = await facts.path("/", action.cwd);
+  const projects = await projectsOf(services, action);
+  const from = "unreachable" in here ? [action.cwd] : [action.cwd, here.real];
   const dir = command.dir === null ? null : await withTops(services, command.dir);
   const real = typeof dir === "string" ? await facts.path("/", dir) : null;
   const isKnown = real !== null && !("unreachable" in real);
   const at = isKnown ? { ...command, dir: real.real } : command;
-  return spotsAt(services, openWorktrees(services, me, asked, at, { from, projects }), {
+  return spotsAt(services, openWorktrees(services, me, action, at, { from, projects }), {
     base: null,
     isSupposed: true,
   });
@@ -430,11 +430,11 @@ function unlooked(worktree: string): Pick<Placed, "place"> {
 async function namedSpots(
   services: Services,
   me: Lineage,
-  asked: Guard,
+  action: Guard,
   { elsewhere, dir, displaces }: GuardedCommand,
 ): Promise<readonly Spot[]> {
   if (elsewhere === undefined) return [];
-  const projects = await projectsOf(services, asked);
+  const projects = await projectsOf(services, action);
   const end = elsewhere?.replace(/^(?:\.\.?\/)+|\/+$/g, "");
   const found = [...knownWorktrees(services.engine.state)].filter(([worktree, project]) => {
     if (worktree === project || worktree === dir) return false;
@@ -507,9 +507,9 @@ function ownProject({ engine }: Services, { session }: Guard): ReadonlySet<strin
 }
 
 /** The session's project, and the project of its current directory. */
-async function projectsOf(services: Services, asked: Guard): Promise<ReadonlySet<string>> {
-  const around = await services.facts.repository(asked.cwd);
-  const own = ownProject(services, asked);
+async function projectsOf(services: Services, action: Guard): Promise<ReadonlySet<string>> {
+  const around = await services.facts.repository(action.cwd);
+  const own = ownProject(services, action);
   return "unreachable" in around ? own : new Set([...own, around.project]);
 }
 
@@ -517,16 +517,16 @@ async function projectsOf(services: Services, asked: Guard): Promise<ReadonlySet
 function openWorktrees(
   services: Services,
   me: Lineage,
-  asked: Guard,
+  action: Guard,
   { dir, gitDir, workTree, reach }: GuardedCommand,
   { from, projects }: Beginning,
 ): readonly string[] {
-  const own = services.engine.state.sessions.live.get(asked.session);
+  const own = services.engine.state.sessions.live.get(action.session);
   const near = dir !== null ? [dir] : [...from, ...(own === undefined ? [] : [own.cwd, own.worktree])];
   if (gitDir !== null && isAbsolute(gitDir)) near.push(dirname(gitDir));
   if (workTree !== null && isAbsolute(workTree)) near.push(workTree);
   const nowhere = { gitDir: null, workTree: null };
-  const around = near.flatMap(path => supposedPlaces(services, asked.session, path, nowhere));
+  const around = near.flatMap(path => supposedPlaces(services, action.session, path, nowhere));
   const found = new Set(around.map(({ place }) => place.worktree));
   if (reach === "tree") {
     for (const [worktree, project] of knownWorktrees(services.engine.state)) {
@@ -554,14 +554,14 @@ async function spotOf(
   const [here, around] = await Promise.all([facts.path("/", dir), facts.repository(dir)]);
   if ("unreachable" in here) return here.unreachable;
   if ("unreachable" in around) return around.unreachable;
-  const given = gitDir === null ? null : await facts.path(dir, gitDir);
+  const gitPath = gitDir === null ? null : await facts.path(dir, gitDir);
   const tree = workTree === null ? null : await facts.path(dir, workTree);
-  if (given !== null && "unreachable" in given) return given.unreachable;
+  if (gitPath !== null && "unreachable" in gitPath) return gitPath.unreachable;
   if (tree !== null && "unreachable" in tree) return tree.unreachable;
-  const git = given?.real ?? around.gitDir;
+  const git = gitPath?.real ?? around.gitDir;
   if (git === null) return [];
   const top =
-    tree?.real ?? (given === null ? around.worktree : await facts.worktreeOf(here.real, given.real));
+    tree?.real ?? (gitPath === null ? around.worktree : await facts.worktreeOf(here.real, gitPath.real));
   if (top === null) return [];
   if (typeof top !== "string") return top.unreachable;
   // Outside of its worktree git begins at the top.

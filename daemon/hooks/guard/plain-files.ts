@@ -246,27 +246,27 @@ export type LineParts = "guard" | "edits" | "config" | "calls" | "points";
 
 export async function plainFiles(
   event: HookEvent,
-  asked: Check,
+  action: Check,
   parts: Needs<LineParts>,
 ): Promise<HookOutcome> {
   const mode = parts.config.settings.values.treeGuard;
   if (mode === "off") return nothing;
-  const actor = event.actor(asked);
-  if (asked.agent !== undefined) signOfLife(event, asked.session, asked.agent);
-  const me: Lineage = { actor, ancestors: await ancestorsOf(event, asked) };
-  const found = await wipedWork(event, parts, me, asked.named.wiped);
+  const actor = event.actor(action);
+  if (action.agent !== undefined) signOfLife(event, action.session, action.agent);
+  const me: Lineage = { actor, ancestors: await ancestorsOf(event, action) };
+  const found = await wipedWork(event, parts, me, action.named.wiped);
   const isLiving = found.some(({ left }) => left === null);
   // A line that does not run wipes nothing of ended sessions either.
-  const told = isLiving ? found.filter(({ left }) => left === null) : found;
+  const shown = isLiving ? found.filter(({ left }) => left === null) : found;
   const verdict = plainVerdict(mode, { isWiping: found.length > 0, isLiving });
   const isDenied = verdict === "deny";
-  if (found.length > 0 && parts.calls.decisions.isFirst(asked, `wipe ${verdict}`))
-    noteWiped(event, parts, actor, told, isDenied);
-  const wiped = told.slice(0, limits.guardFilesMax).map(one => wipedFile(event, one));
-  const outcome = { ...nothing, verdict, wiped, more: told.length - wiped.length };
+  if (found.length > 0 && parts.calls.decisions.isFirst(action, `wipe ${verdict}`))
+    noteWiped(event, parts, actor, shown, isDenied);
+  const wiped = shown.slice(0, limits.guardFilesMax).map(one => wipedFile(event, one));
+  const outcome = { ...nothing, verdict, wiped, more: shown.length - wiped.length };
   if (stops(event, verdict)) return outcome;
-  const edits = await edited(event, parts, me, asked.named.edited);
-  return edits.length === 0 ? outcome : await locked(event, parts, asked, me, edits, outcome);
+  const edits = await edited(event, parts, me, action.named.edited);
+  return edits.length === 0 ? outcome : await locked(event, parts, action, me, edits, outcome);
 }
 
 /** The line will not run. */
@@ -312,7 +312,7 @@ async function edited(
 async function locked(
   event: HookEvent,
   parts: Needs<LineParts>,
-  asked: Check,
+  action: Check,
   { actor, ancestors }: Lineage,
   edits: readonly Edited[],
   outcome: Extract<HookOutcome, { did: "plain_files"; ok: true }>,
@@ -325,34 +325,34 @@ async function locked(
   const rules = await rulesFor(event, parts, actor.session, first);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
   const untilMs = event.answerByMs - limits.firstByteMs;
-  const longestMs = Math.max(0, Math.min(asked.waitMs, rules.projectWaitMs, untilMs - clock.now()));
+  const longestMs = Math.max(0, Math.min(action.waitMs, rules.projectWaitMs, untilMs - clock.now()));
   const waitMs = keptAgainst(engine.state, wanted) === null ? longestMs : 0;
   // The line's other hooks, one for each rule that matches it, must not take its own locks for earlier ones.
   lineEdits.begins(
-    asked.toolUseId,
+    action.toolUseId,
     edits.map(one => ({ ...one, isKept: isHeldBy(engine.state, one.file, actor) })),
   );
-  const flight = lineFlight(asked.toolUseId);
-  const ask = { ...asked, toolUseId: flight, waitMs, ancestors, files, yieldMs: rules.yieldMs };
+  const flight = lineFlight(action.toolUseId);
+  const ask = { ...action, toolUseId: flight, waitMs, ancestors, files, yieldMs: rules.yieldMs };
   const { waited, delivered } = parts.edits.locks.ask(event, ask, actor);
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
   if (isAbandoned && isRefusal(reply)) return contested("plain_files", event, wanted, files, reply);
   const would = isRefusal(reply) ? wouldWait(event, reply.code, waitMs) : {};
   const noted = { event: plan.event, type: toolOf(plan), actor, file: pathOf(first), files, ...would };
   const note = (more: Partial<LockAsked>) => {
-    if (parts.calls.decisions.isFirst(asked, `lock ${reply.ok}`))
+    if (parts.calls.decisions.isFirst(action, `lock ${reply.ok}`))
       noteLock(event, { ...noted, ...more }, reply, waitedMs, before !== null);
   };
   if (isRefusal(reply)) note({ runs: refusalVerdict(reply.code) === "allow" });
   else event.grants.push(runs => note({ runs }));
   const blocked = isRefusal(reply) ? files.find(file => pathOf(file) === reply["path"]) : first;
   if (!event.observes)
-    parts.edits.wakes.decided(event, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
+    parts.edits.wakes.decided(event, { actor, file: blocked ?? first, prompt: action.promptId }, reply);
   if (isRefusal(reply)) {
     const refused = { ...contested("plain_files", event, wanted, files, reply), waitMs };
     // The line goes ahead, as a second writer.
     if (event.observes && refused.verdict === "deny") await writesBegin(event, parts, actor, edits, flight);
-    else lineEdits.ended(asked.toolUseId);
+    else lineEdits.ended(action.toolUseId);
     return refused;
   }
   event.delivery.whenSettled(delivered);

@@ -38,15 +38,15 @@ export interface StashUsers {
 /** The stash lists that the commands of a line may use, each once, as they are now. */
 export async function stashUsers(
   services: Services,
-  asked: Guard,
+  action: Guard,
   commands: readonly GuardedCommand[],
   placed: readonly Placed[],
 ): Promise<readonly StashUsers[]> {
   const found = new Map<string, StashUsers>();
-  for (const one of [...placed, ...(await nearBy(services, asked, commands))]) {
+  for (const one of [...placed, ...(await nearBy(services, action, commands))]) {
     if (one.command.stash === undefined && !mayMake(one.command)) continue;
     const known = [...found.values()].find(({ place }) => place.gitDir === one.place.gitDir);
-    const read = known ?? (await readFor(services, asked, one));
+    const read = known ?? (await readFor(services, action, one));
     const { project } = read.list;
     const before = found.get(project) ?? { ...read, users: [] };
     const isKnown = before.users.some(({ n }) => n === one.n);
@@ -58,11 +58,11 @@ export async function stashUsers(
 /** The same without I/O, of commands that could not be placed in time. */
 export function supposedStashUsers(
   services: Services,
-  asked: Guard,
+  action: Guard,
   placed: readonly Placed[],
 ): readonly StashUsers[] {
   const using = placed.filter(({ command }) => command.stash !== undefined);
-  return using.map(one => knownFor(services, asked, one, { unseen: one.blind ?? "", project: null }));
+  return using.map(one => knownFor(services, action, one, { unseen: one.blind ?? "", project: null }));
 }
 
 /** Commands whose folder only the shell knows, and what could not be read of the line: they may work where it begins. */
@@ -99,14 +99,14 @@ function mayMake({ name }: GuardedCommand): boolean {
   return /^git (?:merge|pull|rebase)$/.test(name);
 }
 
-async function readFor(services: Services, asked: Guard, one: Placed): Promise<StashUsers> {
+async function readFor(services: Services, action: Guard, one: Placed): Promise<StashUsers> {
   const { facts } = services;
   const list: StashList | Unreachable =
     one.blind === undefined ? await facts.stashes(one.place) : { unreachable: one.blind };
   if (!("unreachable" in list)) return { list, unseen: null, place: one.place, users: [] };
   const around = await facts.repository(one.place.worktree);
   const project = "unreachable" in around ? null : around.project;
-  return knownFor(services, asked, one, { unseen: list.unreachable, project });
+  return knownFor(services, action, one, { unseen: list.unreachable, project });
 }
 
 /** What Kite knows of a list that could not be read. `project` null: that of a worktree that Kite knows, or of the session. */
@@ -238,9 +238,9 @@ async function surelyPutsAway(services: Services, one: Placed, placed: readonly 
     ...worksIn(services, place.worktree).map(({ file }) => file),
     ...(await namedFiles(services, one)),
   ];
-  const asked = files.filter(file => isIn(file, one) && !wiping.some(other => isIn(file, other)));
-  if (asked.length === 0) return false;
-  const states = await services.facts.work(place, bounded([...new Set(asked)]));
+  const open = files.filter(file => isIn(file, one) && !wiping.some(other => isIn(file, other)));
+  if (open.length === 0) return false;
+  const states = await services.facts.work(place, bounded([...new Set(open)]));
   if ("unreachable" in states) return false;
   const dirty = [...states].flatMap(([file, found]) => {
     const others = before.filter(other => isIn(file, other));

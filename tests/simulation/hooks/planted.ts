@@ -41,8 +41,8 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a wait that goes on when its hook is gone",
     file: "daemon/hooks/edits/edit-lock.ts",
-    find: "    this.#drop(asked);\n    this.#services.engine.abandon(asked.n);\n",
-    put: "    this.#drop(asked);\n",
+    find: "    this.#drop(pending);\n    this.#services.engine.abandon(pending.n);\n",
+    put: "    this.#drop(pending);\n",
     tells: /stays in flight/,
   },
   {
