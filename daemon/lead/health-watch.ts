@@ -101,7 +101,7 @@ export class HealthWatch {
     // A tool that ran had more time than what comes after it.
     else if (watched.at > own.signAt + this.#settingNow().quietMs)
       this.#arm(watched, own.signAt + this.#settingNow().quietMs);
-    // The session of a spawned agent tells the log of each sign. A look may come sooner by settings that change meanwhile.
+    // The log hears of a spawned agent's signs. A shorter limit that is set meanwhile counts a little later.
     const isSpawned = spawnAt(this.#services.engine.state.spawns, session) !== undefined;
     if (own.active && own.failedAt === null && !isSpawned)
       own.settledUntil = own.signAt + limits.healthLookMs;
