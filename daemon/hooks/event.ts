@@ -310,8 +310,8 @@ function doingOf(services: Services, actor: Actor): Pick<LockNote, "doing" | "ed
 
 // Who probably acts, where the client says that a subagent does and not which: clients older than the supported ones.
 //
-// Invariants: the session's main agent owns every lock and claim. The guess is read for an event of such a session alone, and
-// goes into words and the trail; gates then warn where they would hold back.
+// Invariants: the session's main agent owns every lock and claim. The guess is read only for an event of such a session. It
+// goes into words and the trail, and gates then warn where they would hold back.
 
 /** Notes that the session's client tells no agents apart. */
 export function noteUntold({ plan }: HookEvent, _: Answer, { entry }: Needs<"entry">): undefined {

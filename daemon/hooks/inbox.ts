@@ -158,8 +158,8 @@ function takeNotes(event: HookEvent, actor: Actor, { notes: board, edits }: Need
 }
 
 /**
- * Returns a notice of a shared log, whose files are named by their paths within a worktree, with those of this one, and with what
- * the other agent is called now.
+ * Returns a notice of a shared log with the file's path in this worktree, and with the other agent's present name. The log
+ * names files by their paths within a worktree.
  */
 function noteHere(note: FileNote, { sessions }: Pick<State, "sessions">, worktree: string): FileNote {
   if (note.what !== "overlap" && note.what !== "same_file") return note;

@@ -1,6 +1,6 @@
 /**
- * What an agent is told at its start, and of that at a prompt what changed: who works in its project, what they declared,
- * what was finished there.
+ * What an agent is told at its start: who works in its project, what they declared, what was finished there. A prompt tells
+ * what of that changed.
  * Invariant: however many sessions and keys there are, only those are looked at that can be shown or whose work is compared.
  */
 
@@ -105,8 +105,8 @@ function changesFor(event: Asking, { memory, works }: PeerKnowledge, self: Sessi
 const toldNothing: PeerMarks = { sessions: new Map(), finishedAt: 0, sharedAt: 0 };
 
 /**
- * What is known of the nearest sessions and of the project: of all sessions, or of those in `only`; with `before` only
- * what others finished or shared since.
+ * Returns what is known of the nearest sessions, of all or of those in `only`, and of the project. With `before`, only what
+ * others finished or shared since counts.
  */
 function known(
   services: Services,

@@ -1,6 +1,6 @@
 /**
- * What each session works on, as it is compared with the work of others and told to them. Made when somebody asks, and
- * again only after it changed: a prompt and a start look at many sessions, of which few changed since the last look.
+ * What each session works on, as it is compared with the work of others and told to them. It is made on demand, and
+ * again only after it changed. A prompt and a start look at many sessions, of which few changed since the last look.
  */
 
 import { createHash } from "node:crypto";
@@ -374,12 +374,12 @@ export function marksOf(source: RowSource, works: SessionWorks, self: Session): 
   return marks;
 }
 
-// Tells the log which files the branches of sessions changed, for the machines that share their projects: in commits, and by writes
-// of the session that are not committed.
+// Tells the log which files the branches of sessions changed, for the machines that share their projects. Both commits and writes
+// that are not committed count.
 //
-// Invariants: no event of an agent waits for it; a project that no other machine shares is not looked at; git is run only when
-// HEAD's log has changed since the last look at the session, and for files that the session wrote and had not committed by then;
-// a session has one look at a time, and one more after it at the most. A write that is in the log has a look behind it, and however
+// Invariants: no event of an agent waits for it. A project that no other machine shares is not looked at. Git is run only when
+// HEAD's log has changed since the last look at the session, and for files that the session wrote and had not committed by then.
+// A session has one look at a time, and one more after it at the most. A write that is in the log has a look behind it, and however
 // quick the writes are, theirs are `limits.branchLookPauseMs` apart.
 
 export class BranchLooks {

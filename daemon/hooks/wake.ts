@@ -1,7 +1,7 @@
 /**
- * Wakes sessions that stopped: after an edit of theirs was refused, when the file is free; those that lead agents at work,
- * when one of these stalls; those whose branch somebody may merge, when the merge comes back; those whose work others changed
- * or removed while they only read and ran.
+ * Wakes sessions that stopped. One whose edit was refused is woken when the file is free, and one that leads agents at work
+ * when one of these stalls. One whose branch somebody may merge is woken when the merge comes back, and one that only read
+ * and ran when others changed or removed its work.
  *
  * Invariants: at most one hook of a session waits. A wake grants nothing. A session is woken at most `limits.wakesMax`
  * times between two prompts of a person. While no hook waits, a step costs one comparison. The log has no refusal:
@@ -137,8 +137,8 @@ export class HookWakes {
   }
 
   /**
-   * The session stopped. Resolves with a file that it was refused in this turn, as soon as one is free, or as soon as an
-   * agent that it leads stalls or a merge of its branch comes back. Resolves with null at once if none was refused, no such
+   * The session stopped. Resolves as soon as a file is free that it was refused in this turn, with that file. Resolves as
+   * soon as an agent that it leads stalls, or a merge of its branch comes back. Resolves with null at once if none was refused, no such
    * agent is at work and nobody may merge its branch. Also with null when time, a prompt, the next stop, the session's end
    * or the hook's end ends the wait.
    */

@@ -96,8 +96,8 @@ interface Asking extends Pick<Services, "engine" | "facts">, Pick<LeadParts, "co
 
 interface CheckFacts extends Pick<CompletionFacts, "checks" | "worktree" | "checksChanged" | "unseen"> {
   /**
-   * The reasons to hold the agent back that it may be unable to end, each with the number of the run that preceded it;
-   * null: the reason has no runs.
+   * The reasons to hold the agent back that it may be unable to end. Each has the number of the run that preceded it, or null
+   * if the reason has no runs.
    */
   readonly runs: ReadonlyMap<string, number | null>;
 }

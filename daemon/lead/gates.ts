@@ -206,7 +206,7 @@ const gateStop: LeadHandler<"gate_stop"> = async (event, action, parts) => {
 
 /**
  * The client calls a task of its own list completed. It does so at each idle of the task's owner, too, when the owner's
- * turn is over: then no gate is asked, or the owner could never rest.
+ * turn is over. Then no gate is asked, or the owner could never rest.
  */
 const gateComplete: LeadHandler<"gate_complete"> = async (event, action, parts) => {
   const actor = event.actor(action);
@@ -277,8 +277,8 @@ function isKites(
 }
 
 /**
- * Returns the file's path from the top of its worktree, if that belongs to the session's project; null: it does not, and
- * what an agent keeps elsewhere is its own.
+ * Returns the file's path from the top of its worktree. Null if that is not of the session's project: what an agent keeps
+ * elsewhere is its own.
  */
 async function pathInProject(
   { facts }: Services,

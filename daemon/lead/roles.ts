@@ -22,7 +22,7 @@ import type { Services } from "../options.ts";
 import { forward, type HandlersOf } from "../requests/handler.ts";
 import type { LeadParts } from "./services.ts";
 
-// Roles for agents of other machines: a request sends them through the shared log, and the daemon of the agent's machine gives
+// Roles for agents of other machines. A request sends them through the shared log, and the daemon of the agent's machine gives
 // them in its own.
 
 interface Wanted {
@@ -114,7 +114,7 @@ export function creationFindings(
     .then(({ gates }) => beforeCreation(gates, { role: roleFacts(engine.state, actor, session.project) }));
 }
 
-// What an agent reads of its role and of red tasks: whether it is held to it, and their numbers, are looked up when it is told.
+// What an agent reads of its role and of red tasks. Whether it is held to its role, and the tasks' numbers, are looked up then.
 
 export function rolePart(services: Services, parts: Kept<LeadParts>): HookPart {
   return {

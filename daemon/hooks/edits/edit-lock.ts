@@ -33,8 +33,8 @@ interface Keeper extends Pick<Hold, "actor" | "since" | "first"> {
 }
 
 /**
- * The actor that locked the file until its work is done: its holder, or who lent it to the holder; null: there is none, as
- * of a resource, whose lock has a lease.
+ * Returns the actor that locked the file until its work is done: its holder, or who lent it to the holder. Null if there is
+ * none. A resource has none, since its lock has a lease.
  */
 export function keptBy(hold: Hold): Keeper | null {
   const holds = hold.kind === "explicit" ? [hold, ...loansOf(hold)] : loansOf(hold);
@@ -45,16 +45,16 @@ export function keptBy(hold: Hold): Keeper | null {
 }
 
 /**
- * The same; null also if `asker` need not wait for that: it lent the lock itself, to an agent of its own whose turn will
- * end, or works for the holder, whose write passes the lock on when it ends.
+ * Returns the keeper that `asker` has to wait for. Null also if `asker` lent this lock to an agent of its own, whose turn
+ * will end, or works for the holder, whose write passes the lock on when it ends.
  */
 export function keeperOf(hold: Hold, asker: Requester): Keeper | null {
   return lentBy(hold, asker.actor) || isOfAncestor(hold, asker) ? null : keptBy(hold);
 }
 
 /**
- * The first lock over one of the files that another actor keeps until its work is done: nobody knows when, so an edit does
- * not wait for it. It waits for a lock that a running command holds. Other locks may block the request besides: the
+ * Returns the first lock over one of the files that another actor keeps until its work is done. Nobody knows when that is,
+ * so an edit does not wait for it. It waits for a lock that a running command holds. Other locks may block the request besides: the
  * keeper's own edit of a file in a directory that it keeps.
  */
 export function keptAgainst({ locks }: Pick<State, "locks">, ask: Ask): HeldAgainst | null {

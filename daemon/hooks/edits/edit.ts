@@ -22,8 +22,8 @@ import type { HookPoints } from "../points.ts";
 import { grantVerdict, refusalVerdict, stops } from "../verdict.ts";
 import { keptAgainst, type LockAction, type Waited } from "./edit-lock.ts";
 
-// Finds a change that an edit would undo because its agent does not know of it. Only where the client does not look itself: an
-// edit of another client costs nothing here, and one of a file that nobody else wrote a look into the state.
+// Finds a change that an edit would undo because its agent does not know of it. It runs only for clients that do not refuse
+// stale writes themselves. An edit of a file that nobody else wrote costs a look into the state.
 
 /** What is known of such an edit when it has its lock. */
 interface Locked {

@@ -258,8 +258,8 @@ async function withoutIgnored(services: Services, files: readonly Written[]): Pr
 }
 
 /**
- * The file with its repository; null if it is in none. A file that cannot be checked now counts for its session's
- * worktree if it lies there: any session could wipe work that the daemon does not know.
+ * Returns the file with its repository; null if it is in none. A file in its session's worktree that cannot be checked now
+ * counts for that worktree. Any session could wipe work that the daemon does not know.
  */
 export async function writtenAt(
   { facts, engine }: Services,

@@ -1,8 +1,8 @@
 /**
  * Where the commands of a guarded line work.
  *
- * If the line does not tell, a command counts for every worktree that it may work in and that has known work of others:
- * those around the session. A command that may wipe also counts for all of its project and those below its directory.
+ * If the line does not tell, a command counts for each worktree around the session that it may work in, and that has known
+ * work of others. A command that may wipe also counts for all of its project and those below its directory.
  */
 
 import { dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
@@ -125,8 +125,8 @@ function anything(name: string): Omit<GuardedCommand, "dir" | "isBelow" | "gitDi
   return { name: `git ${name}`, reach: "tree", commits: true, paths: null, untracked: true };
 }
 
-// Finds the live sessions of others whose worktree a command removes or moves: their folder is gone under them, even if
-// all their work is committed.
+// Finds the live sessions of others whose worktree a command removes or moves. Their folder is gone then, even if all their
+// work is committed.
 
 /** The ids of others' live sessions that work in this worktree or in a repository below it, the oldest of each first. */
 function foreignSessionsIn(

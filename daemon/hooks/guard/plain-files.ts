@@ -2,7 +2,7 @@
  * Guards the files that plain commands of a shell line name.
  *
  * A command that leaves none of another's uncommitted lines is denied. One that changes a file in place, or moves it, is an
- * edit: the line waits for the file as an edit waits, and holds it until the end of its tool is seen.
+ * edit. The line waits for the file as an edit waits, and holds it until the end of its tool is seen.
  */
 
 import { dirname, join, posix } from "node:path";

@@ -222,8 +222,8 @@ function makerOf(services: Services, known: StashEntry | undefined): Pick<Foreig
 }
 
 /**
- * Whether a `git stash push` finds work to put away: in each path that it names, a file has some now, and no command of
- * the line before it may take that away.
+ * Whether a `git stash push` finds work to put away. In each path that it names, a file has some now, and no command before
+ * it in the line may take that away.
  */
 async function surelyPutsAway(services: Services, one: Placed, placed: readonly Placed[]): Promise<boolean> {
   const { command, place, base } = one;
