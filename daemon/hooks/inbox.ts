@@ -11,7 +11,7 @@ import { actorRow } from "../core/tables/naming.ts";
 import { idsIn, type Logs, type LogView, mailLogs, noteIds } from "../engine/log-view.ts";
 import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";
-import type { ActionHandler, ActionOf, Answer, HookEvent } from "./event.ts";
+import type { ActionOf, Answer, HookEvent } from "./event.ts";
 import type { Delivery } from "./notices.ts";
 import type { EditMemory, Needs } from "./parts.ts";
 import type { HookPoints } from "./points.ts";
@@ -20,11 +20,15 @@ import type { HookPoints } from "./points.ts";
 type NewsParts = "notes" | "points" | "edits";
 
 /** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */
-export const inbox: ActionHandler<"inbox", NewsParts> = (event, action, parts) => {
+export function inbox(
+  event: HookEvent,
+  action: ActionOf<"inbox">,
+  parts: Needs<NewsParts>,
+): Promise<HookOutcome> | HookOutcome {
   const actor = event.actor(action);
   if (action.take && event.plan.doing === null) for (const part of parts.points) part.eventWaits?.(actor);
   return parts.notes.pending.has(event.engine, actor) ? tell(event, action, actor, parts) : nothingToTell;
-};
+}
 
 async function tell(
   event: HookEvent,
@@ -102,13 +106,17 @@ async function beforeNotes(points: HookPoints, actor: Actor): Promise<void> {
 }
 
 /** Returns the actor's notices with an event that the client does not wait for. */
-export const notes: ActionHandler<"notes", NewsParts> = async (event, action, parts) => {
+export async function notes(
+  event: HookEvent,
+  action: ActionOf<"notes">,
+  parts: Needs<NewsParts>,
+): Promise<HookOutcome | null> {
   const { points } = parts;
   const actor = event.actor(action);
   if (event.engine.state.notes.bySession.has(actor.session)) await beforeNotes(points, actor);
   const { notes: taken, dropped } = takeNotes(event, actor, parts);
   return { did: "notes", ok: true, notes: await completed(points, action.session, taken), dropped };
-};
+}
 
 /** The number of open terminals, or null if this terminal was told about exactly this set. */
 function newTerminals(

@@ -22,7 +22,7 @@ import type { Services } from "../options.ts";
 import { elsewhereRows } from "../sharing/elsewhere.ts";
 import { nameOf, sessionRow, workedOn } from "../views/sessions.ts";
 import { keptBy } from "./edits/edit-lock.ts";
-import type { ActionHandler, ActionOf, HookEvent } from "./event.ts";
+import type { ActionOf, HookEvent } from "./event.ts";
 import { unreadOf } from "./inbox.ts";
 import type { HookParts, Needs } from "./parts.ts";
 import { marksOf, Nearness, type PeerMarks, withSlash } from "./session-work.ts";
@@ -38,10 +38,14 @@ const nobody = {
 } as const;
 
 /** Lists them when the connection has its turn: many agents may start at the same time. */
-export const listPeersInTurn: ActionHandler<"list_peers", "peers"> = async (event, action, parts) => {
+export async function listPeersInTurn(
+  event: HookEvent,
+  action: ActionOf<"list_peers">,
+  parts: Needs<"peers">,
+): Promise<HookOutcome | null> {
   const outcome = await event.call.inTurn(() => listPeers(event, action, parts), limits.peersEffort);
   return outcome ?? { did: "list_peers", ok: true, self: "", ...nobody };
-};
+}
 
 export function listPeers(
   event: Asking,

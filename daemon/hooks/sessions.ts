@@ -15,7 +15,6 @@ import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/proposals.ts";
 import {
-  type ActionHandler,
   type ActionOf,
   type Answer,
   type EndEvent,
@@ -35,7 +34,11 @@ type TurnEndParts = "calls" | "guard" | "points";
 type PromptParts = "edits" | "calls" | "points";
 type WaitParts = "edits" | "points";
 
-export const begin: ActionHandler<"begin", BeginParts> = (event, action, parts) => {
+export function begin(
+  event: HookEvent,
+  action: ActionOf<"begin">,
+  parts: Needs<BeginParts>,
+): Promise<HookOutcome | null> | HookOutcome {
   const { session, cwd, pid, revive, title } = action;
   const known = event.engine.state.sessions.live.get(session);
   const isSame = known?.incarnations.some(i => pid === undefined || i.anchor?.pid === pid) ?? false;
@@ -47,10 +50,14 @@ export const begin: ActionHandler<"begin", BeginParts> = (event, action, parts) 
   if (known !== undefined && isSame && !revive && isWhere && !isNewTitle)
     return { did: "begin", ok: true, name: known.name, project: known.project };
   return beginAnew(event, action, parts);
-};
+}
 
 /** Registers the session, or its process or place if these are new. */
-const beginAnew: ActionHandler<"begin", BeginParts> = async (event, action, parts) => {
+async function beginAnew(
+  event: HookEvent,
+  action: ActionOf<"begin">,
+  parts: Needs<BeginParts>,
+): Promise<HookOutcome | null> {
   const { session, cwd, pid = null, revive, title, goesOnUnless } = action;
   const { presence, engine, plan } = event;
   const { points } = parts;
@@ -72,7 +79,7 @@ const beginAnew: ActionHandler<"begin", BeginParts> = async (event, action, part
   const { unplaced } = presence.of(session);
   const place = unplaced === null ? {} : { unplaced };
   return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]), ...place };
-};
+}
 
 interface Cleared {
   /** The session that begins in place of the cleared one. */
@@ -127,7 +134,11 @@ async function beginningIn(points: HookPoints, session: string, cwd: string): Pr
   return where;
 }
 
-export const heartbeat: ActionHandler<"heartbeat", "points" | "calls"> = (event, action, parts) => {
+export function heartbeat(
+  event: HookEvent,
+  action: ActionOf<"heartbeat">,
+  parts: Needs<"points" | "calls">,
+): HookOutcome | null {
   const { points, calls } = parts;
   const { session, active, attention, agentName, descends } = action;
   const { ended = false, stopped = false, failed = false, teammate } = action;
@@ -161,7 +172,7 @@ export const heartbeat: ActionHandler<"heartbeat", "points" | "calls"> = (event,
   }
   for (const part of points) part.changed?.(whose);
   return { did: "heartbeat", ok: true };
-};
+}
 
 function agentCalled({ agents }: Session, wanted: string): string | null {
   for (const [agent, name] of agents) if (name === wanted) return agent;
@@ -169,30 +180,46 @@ function agentCalled({ agents }: Session, wanted: string): string | null {
 }
 
 /** Records which of a process's agents makes a call: the call itself cannot say it. */
-export const recordToolUse: ActionHandler<"record_tool_use", "calls"> = (_, action, { calls }) => {
+export function recordToolUse(
+  _: HookEvent,
+  action: ActionOf<"record_tool_use">,
+  { calls }: Needs<"calls">,
+): HookOutcome | null {
   const { session, agent = null, toolUseId, cwd, command = null, promptId: prompt, isBackground } = action;
   calls.uses.note(toolUseId, { session, agent, cwd, command, prompt, isBackground });
   return { did: "record_tool_use", ok: true };
-};
+}
 
 /** Keeps the actor's latest failed call until a call of its succeeds. */
-export const recordResult: ActionHandler<"record_result", "calls"> = (event, action, { calls }) => {
+export function recordResult(
+  event: HookEvent,
+  action: ActionOf<"record_result">,
+  { calls }: Needs<"calls">,
+): HookOutcome | null {
   const { failures } = calls;
   const { tool, error } = action;
   const actor = event.actor(action);
   if (error === null) failures.succeeded(actor);
   else failures.failed(actor, { tool, error });
   return { did: "record_result", ok: true };
-};
+}
 
 /** The actor has lost its context: the gates tell it in full again. */
-export const contextLost: ActionHandler<"context_lost", "points"> = (event, action, { points }) => {
+export function contextLost(
+  event: HookEvent,
+  action: ActionOf<"context_lost">,
+  { points }: Needs<"points">,
+): HookOutcome | null {
   const actor = event.actor(action);
   for (const part of points) part.contextLost?.(actor);
   return { did: "context_lost", ok: true };
-};
+}
 
-export const turnEnd: ActionHandler<"turn_end", TurnEndParts> = async (event, action, parts) => {
+export async function turnEnd(
+  event: HookEvent,
+  action: ActionOf<"turn_end">,
+  parts: Needs<TurnEndParts>,
+): Promise<HookOutcome | null> {
   const { calls, guard, points } = parts;
   const { session, agent = null, keepPrompt = null } = action;
   calls.uses.turnEnded(session, agent, keepPrompt);
@@ -202,14 +229,18 @@ export const turnEnd: ActionHandler<"turn_end", TurnEndParts> = async (event, ac
   if (action.keepPrompt === undefined) calls.tasks.turnEnded(actor);
   if (action.keepPrompt === undefined && actor.agent === null) turnOver(points, session);
   return propose(event, "turn_end", { type: "turn_end", actor, keepPrompt });
-};
+}
 
 /** The turn of the session's main agent is over. */
 export function turnOver(points: HookPoints, session: string): void {
   for (const part of points) part.turnOver?.(session);
 }
 
-export const reconcile: ActionHandler<"reconcile", "points"> = async (event, action, { points }) => {
+export async function reconcile(
+  event: HookEvent,
+  action: ActionOf<"reconcile">,
+  { points }: Needs<"points">,
+): Promise<HookOutcome | null> {
   const { engine, presence } = event;
   if (!isLive(event, action.session)) return { did: "reconcile", ok: true };
   const { incarnation } = event.actor(action);
@@ -235,9 +266,13 @@ export const reconcile: ActionHandler<"reconcile", "points"> = async (event, act
   const { dialogs } = presence.of(action.session);
   for (const [agent] of dialogs.entries()) if (agent !== null && action.isGone(agent)) dialogs.delete(agent);
   return { did: "reconcile", ok: true };
-};
+}
 
-export const promptSubmitted: ActionHandler<"prompt_submitted", PromptParts> = (event, action, parts) => {
+export function promptSubmitted(
+  event: HookEvent,
+  action: ActionOf<"prompt_submitted">,
+  parts: Needs<PromptParts>,
+): HookOutcome | null {
   const { edits, calls, points } = parts;
   const { session, promptId, byPerson } = action;
   edits.wakes.prompted(session, promptId, byPerson);
@@ -245,9 +280,13 @@ export const promptSubmitted: ActionHandler<"prompt_submitted", PromptParts> = (
   if (byPerson) for (const part of points) part.prompted?.(session);
   event.presence.prompted(session, promptId);
   return { did: "prompt_submitted", ok: true };
-};
+}
 
-export const awaitRelease: ActionHandler<"await_release", WaitParts> = async (event, action, parts) => {
+export async function awaitRelease(
+  event: HookEvent,
+  action: ActionOf<"await_release">,
+  parts: Needs<WaitParts>,
+): Promise<HookOutcome | null> {
   const { session, promptId, unattended } = action;
   const { edits, points } = parts;
   const { engine, presence, call, delivery } = event;
@@ -263,7 +302,7 @@ export const awaitRelease: ActionHandler<"await_release", WaitParts> = async (ev
   const cameBack = woken?.why === "came_back" ? { cameBack: woken.cameBack } : {};
   const notices = woken?.why === "notice" ? ({ hasNotice: true } as const) : {};
   return { did: "await_release", ok: true, freed, health, ...cameBack, ...notices };
-};
+}
 
 export function suspend(
   event: EndEvent,
@@ -305,7 +344,11 @@ export async function end(
 // The actions on tasks of the client's own list, and the end of such a list.
 
 /** A session that is not live reports nothing: its event came late, and its list has ended. */
-export const clientTask: ActionHandler<"client_task", "calls"> = (event, action, { calls }) => {
+export function clientTask(
+  event: HookEvent,
+  action: ActionOf<"client_task">,
+  { calls }: Needs<"calls">,
+): HookOutcome | null {
   const { engine, clock } = event;
   const { session, agent = null, list, isOwnList, task, subject, owner, state } = action;
   const project = engine.state.sessions.live.get(session)?.project;
@@ -314,15 +357,19 @@ export const clientTask: ActionHandler<"client_task", "calls"> = (event, action,
     calls.tasks.report({ ...report, actor: { session, agent }, wallMs: clock.wall() });
   }
   return { did: "client_task", ok: true };
-};
+}
 
-export const clientIdle: ActionHandler<"client_idle", "calls" | "points"> = (_, action, parts) => {
+export function clientIdle(
+  _: HookEvent,
+  action: ActionOf<"client_idle">,
+  parts: Needs<"calls" | "points">,
+): HookOutcome | null {
   const { calls, points } = parts;
   const { session, agent = null, team } = action;
   calls.tasks.idle({ session, agent });
   if (team !== null) for (const part of points) part.teamIdle?.(team);
   return { did: "client_idle", ok: true };
-};
+}
 
 /** Forgets the lists of sessions that ended in a step; the trail says how many of their tasks were open. */
 export function forgetEndedLists(

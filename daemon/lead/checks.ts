@@ -5,6 +5,7 @@ import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { CheckRow, checkRequests, UnneededRow, WorktreeStateReply } from "../../protocol/lead/check.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { plain } from "../../protocol/text.ts";
 import { anyGlob } from "../config/glob.ts";
 import {
@@ -25,13 +26,8 @@ import type { Lineage } from "../core/tables/naming.ts";
 import type { Unreachable } from "../facts/filesystem.ts";
 import { isCleanState, type WorktreeState } from "../facts/worktree-state.ts";
 import type { Services } from "../options.ts";
-import {
-  callerOf,
-  type HandlersOf,
-  projectOf,
-  type RequestHandler,
-  type Target,
-} from "../requests/handler.ts";
+import { callerOf, type HandlersOf, projectOf, type Target } from "../requests/handler.ts";
+import type { Call } from "../server/call.ts";
 import { retryOf } from "../server/call.ts";
 import { signOfLife } from "../sessions/proposals.ts";
 import { noteReply } from "../trail/decisions.ts";
@@ -306,14 +302,22 @@ function sinceOf(
 
 // worktree_state, check_unneeded, check_record. The checks themselves run in the process of `kite check`.
 
-const worktreeState: RequestHandler<"worktree_state", LeadServices> = (services, { id, cwd }, call) => {
+function worktreeState(
+  services: LeadServices,
+  { id, cwd }: RequestOf<"worktree_state">,
+  call: Call,
+): Promise<void> | undefined {
   if (id !== undefined) signOfLife(services, id);
   // It may take seconds: the connection's other requests do not wait for it.
   call.alone(stateAt(services, cwd).then(reply => call.reply({ ...reply })));
   return undefined;
-};
+}
 
-const checkUnneeded: RequestHandler<"check_unneeded", LeadServices> = (services, { id, cwd, base }, call) => {
+function checkUnneeded(
+  services: LeadServices,
+  { id, cwd, base }: RequestOf<"check_unneeded">,
+  call: Call,
+): Promise<void> | undefined {
   if (id !== undefined) signOfLife(services, id);
   if (!isAbsolute(cwd)) {
     call.reply(relative("check_unneeded", cwd));
@@ -326,9 +330,13 @@ const checkUnneeded: RequestHandler<"check_unneeded", LeadServices> = (services,
   );
   call.alone(told);
   return undefined;
-};
+}
 
-const checkRecord: RequestHandler<"check_record", LeadServices> = (services, request, call) => {
+function checkRecord(
+  services: LeadServices,
+  request: RequestOf<"check_record">,
+  call: Call,
+): Promise<void> | undefined {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
   const { worktree, name, command, exit, ranMs, commit, dirty, files, began } = request;
   const actor = callerOf(services, request, call);
@@ -349,7 +357,7 @@ const checkRecord: RequestHandler<"check_record", LeadServices> = (services, req
   const wallMs = services.clock.wall();
   call.propose({ type: "check_record", actor, ...result, wallMs, ...retryOf(request, call) }, noted);
   return undefined;
-};
+}
 
 export const checkHandlers: HandlersOf<typeof checkRequests, LeadServices> = {
   worktree_state: worktreeState,

@@ -52,7 +52,7 @@ import { decidedBy } from "../trail/decisions.ts";
 import { workedOn } from "../views/sessions.ts";
 import { checkFacts } from "./checks.ts";
 import { creationFindings, roleFacts } from "./roles.ts";
-import type { LeadHandler, LeadParts, LeadServices } from "./services.ts";
+import type { LeadParts, LeadServices } from "./services.ts";
 
 // Asks the quality gate whether an agent may call a task done.
 
@@ -131,7 +131,11 @@ async function changedText({ checks }: Completing, { cwd }: Session): Promise<Ga
   return isChanged ? [{ gate: "quality", mode: "warn", missing: [changed] }] : [];
 }
 
-const gateWrite: LeadHandler<"gate_write"> = async (event, action, parts) => {
+async function gateWrite(
+  event: HookEvent,
+  action: ActionOf<"gate_write">,
+  parts: LeadParts,
+): Promise<HookOutcome | null> {
   const { state } = event.engine;
   const actor = event.actor(action);
   const session = state.sessions.live.get(action.session);
@@ -150,10 +154,14 @@ const gateWrite: LeadHandler<"gate_write"> = async (event, action, parts) => {
   const written = { key: file.key, path: action.file, isCode: !isDocument(path), isTest: isTest(within) };
   const facts = { declaration, lead, role, file: written };
   return decided(event, parts, "gate_write", actor, beforeWrite(rules.gates, facts), [path, action.file]);
-};
+}
 
 /** Asks before a line's git commands, tests and builds in the project; where only the shell knows the folder, it passes. */
-const gateShell: LeadHandler<"gate_shell"> = async (event, action, parts) => {
+async function gateShell(
+  event: HookEvent,
+  action: ActionOf<"gate_shell">,
+  parts: LeadParts,
+): Promise<HookOutcome | null> {
   const { state } = event.engine;
   const actor = event.actor(action);
   const session = state.sessions.live.get(action.session);
@@ -172,7 +180,7 @@ const gateShell: LeadHandler<"gate_shell"> = async (event, action, parts) => {
   const role = roleFacts(state, actor, session.project);
   const findings = beforeShell(gates, { role, git: named("git"), beyondOwn, runs: named("run") });
   return decided(event, parts, "gate_shell", actor, findings);
-};
+}
 
 async function isOfProject({ facts }: Services, project: string, { dir }: ShellUse): Promise<boolean> {
   if (dir === null) return false;
@@ -189,7 +197,11 @@ async function isInOwn({ facts }: Services, worktree: string, { dir }: ShellUse)
   return gitDir !== null && projectAt(gitDir) !== project;
 }
 
-const gateStop: LeadHandler<"gate_stop"> = async (event, action, parts) => {
+async function gateStop(
+  event: HookEvent,
+  action: ActionOf<"gate_stop">,
+  parts: LeadParts,
+): Promise<HookOutcome | null> {
   const { failures, tasks } = parts.calls;
   const actor = event.actor(action);
   const session = event.engine.state.sessions.live.get(action.session);
@@ -202,18 +214,22 @@ const gateStop: LeadHandler<"gate_stop"> = async (event, action, parts) => {
   if (findings.length > 0)
     event.delivery.whenTold(isDelivered => (isDelivered ? failures.told(actor) : undefined));
   return outcome;
-};
+}
 
 /**
  * The client calls a task of its own list completed. It does so at each idle of the task's owner, too, when the owner's
  * turn is over. Then no gate is asked, or the owner could never rest.
  */
-const gateComplete: LeadHandler<"gate_complete"> = async (event, action, parts) => {
+async function gateComplete(
+  event: HookEvent,
+  action: ActionOf<"gate_complete">,
+  parts: LeadParts,
+): Promise<HookOutcome | null> {
   const actor = event.actor(action);
   if (parts.calls.tasks.isAtRest(actor)) return passed("gate_complete");
   const findings = await completionFindings(event, parts, actor, null, action.cwd);
   return decided(event, parts, "gate_complete", actor, findings);
-};
+}
 
 function passed(did: GateOutcome["did"]): HookOutcome {
   return { did, ok: true, verdict: "allow", findings: [], isRepeated: false, task: null };
@@ -321,7 +337,11 @@ function leadOf(services: Services, actor: Actor, declaration: Declaration | und
 // The actions that ask the gates, and what else of hooks concerns them.
 
 /** Asks before each file until a gate holds the line back; what was not asked of a file before is told once. */
-const gateFiles: LeadHandler<"gate_files"> = async (event, action, parts) => {
+async function gateFiles(
+  event: HookEvent,
+  action: ActionOf<"gate_files">,
+  parts: LeadParts,
+): Promise<HookOutcome | null> {
   let warned: HookOutcome | null = null;
   for (const file of action.files) {
     const named = { ...action, do: "gate_write", file, isOwn: false } as const;
@@ -335,7 +355,7 @@ const gateFiles: LeadHandler<"gate_files"> = async (event, action, parts) => {
     warned ??= ofFile;
   }
   return warned;
-};
+}
 
 export const gateActions: { readonly [D in GateOutcome["did"]]: ActionHandler<D> } = {
   gate_write: async (event, action, parts: LeadParts) => {

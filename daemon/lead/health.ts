@@ -3,6 +3,7 @@
 import { refuse } from "../../protocol/codes.ts";
 import type { releaseRequests } from "../../protocol/lead/role-set.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { plain } from "../../protocol/text.ts";
 import { leads } from "../core/lead/health.ts";
 import { isFinal } from "../core/lead/tables/spawns.ts";
@@ -12,7 +13,8 @@ import { allAt, sessionsOf } from "../core/tables/sessions.ts";
 import type { Kept } from "../hooks/parts.ts";
 import type { HookPart } from "../hooks/points.ts";
 import type { Services } from "../options.ts";
-import { callerOf, type HandlersOf, type RequestHandler } from "../requests/handler.ts";
+import { callerOf, type HandlersOf } from "../requests/handler.ts";
+import type { Call } from "../server/call.ts";
 import { retryOf } from "../server/call.ts";
 import type { PresenceTable } from "../sessions/presence.ts";
 import { signOfLife } from "../sessions/proposals.ts";
@@ -21,7 +23,11 @@ import { isSharing, lostOf, noteOf, releaseShared } from "./health-watch.ts";
 import type { LeadParts, LeadServices } from "./services.ts";
 
 /** The agent is told with its next event that waits: it may live. */
-const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, request, call) => {
+function agentRelease(
+  services: LeadServices,
+  request: RequestOf<"agent_release">,
+  call: Call,
+): Promise<void> | undefined {
   const by = callerOf(services, request, call);
   const whose = { session: request.of, agent: request.ofAgent ?? null };
   const begun = services.engine.state.sessions.live.get(whose.session)?.begun;
@@ -56,7 +62,7 @@ const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, r
       }),
     );
   return undefined;
-};
+}
 
 export const releaseHandlers: HandlersOf<typeof releaseRequests, LeadServices> = {
   agent_release: agentRelease,

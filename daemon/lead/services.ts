@@ -1,13 +1,11 @@
 /** The parts of the leading half that hook events and requests need. */
 
-import type { HookAction } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { strangeWorktree } from "../config/off-switch.ts";
 import type { ProjectRules } from "../config/project-rules.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import { processWords } from "../facts/programs.ts";
 import type { Repository } from "../facts/repositories.ts";
-import type { SliceHandler } from "../hooks/event.ts";
 import type { HookParts, HookPartsOptions, Kept } from "../hooks/parts.ts";
 import type { Services } from "../options.ts";
 import { CompletionTries, GateMemory, GreenRuns } from "./gate-memory.ts";
@@ -90,8 +88,6 @@ export interface LeadParts extends HookParts {
 }
 
 export interface LeadServices extends Services, LeadParts {}
-
-export type LeadHandler<D extends HookAction["do"]> = SliceHandler<D, LeadParts>;
 
 /** Returns what reads the gates and checks that a person trusted. */
 export function trustedReader({ outside, paths }: HookPartsOptions): TrustedReader {

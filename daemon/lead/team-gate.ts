@@ -28,7 +28,7 @@ import type { HookPart } from "../hooks/points.ts";
 import { stops } from "../hooks/verdict.ts";
 import type { Services } from "../options.ts";
 import { decidedBy } from "../trail/decisions.ts";
-import type { LeadHandler, LeadParts } from "./services.ts";
+import type { LeadParts } from "./services.ts";
 import { type Claim, membersOf, type Place, placeOf, type TeamLooks, type Teams } from "./team-facts.ts";
 
 /** What the rules said; `unread`: why a part of the facts is not known, in a sentence. */
@@ -41,7 +41,11 @@ interface Found {
 
 const nothing: Found = { findings: [], unread: null, settle: null };
 
-export const gateTeam: LeadHandler<"gate_team"> = async (event, action, { teams, config }) => {
+export async function gateTeam(
+  event: HookEvent,
+  action: ActionOf<"gate_team">,
+  { teams, config }: LeadParts,
+): Promise<HookOutcome | null> {
   const actor = event.actor(action);
   const session = event.engine.state.sessions.live.get(action.session);
   const { client, looks } = teams;
@@ -56,15 +60,19 @@ export const gateTeam: LeadHandler<"gate_team"> = async (event, action, { teams,
   noteDecision(event, actor, verdict, findings, unread);
   if (settle !== null) event.delivery.whenSettled(settle);
   return outcome(verdict, findings, gate.isTeammate);
-};
+}
 
 /** What the daemon took from a call is not so yet: of a task its file tells alone. */
-const teamCallOpen: LeadHandler<"team_call_open"> = (_, action, { teams }) => {
+function teamCallOpen(
+  _: HookEvent,
+  action: ActionOf<"team_call_open">,
+  { teams }: LeadParts,
+): HookOutcome | null {
   const { session, agent = null, call, isAsked } = action;
   if (call.what === "task_update") teams.claims.doubt(call.task, { session, agent });
   if (call.what === "begin" && !isAsked) teams.beginsNot(session, call.name);
   return { did: "team_call_open", ok: true };
-};
+}
 
 /** Whether a call of the client's own tools runs, of which a team's rules found something. */
 export function teamVerdict(mode: TeamMode, findings: readonly TeamFinding[]): Verdict {

@@ -13,16 +13,16 @@ import { refs } from "../facts/facts.ts";
 import type { Needs } from "../hooks/parts.ts";
 import { declareParts } from "../leading.ts";
 import type { Services } from "../options.ts";
+import type { Call } from "../server/call.ts";
 import { isRefusal } from "../server/call.ts";
 import { overlapsThere } from "../sharing/elsewhere.ts";
-import type { RequestHandler } from "./handler.ts";
 import { forward } from "./handler.ts";
 
-export const declare: RequestHandler<"declare", Services & Needs<"config">> = async (
-  services,
-  request,
-  call,
-) => {
+export async function declare(
+  services: Services & Needs<"config">,
+  request: RequestOf<"declare">,
+  call: Call,
+): Promise<void> {
   await services.engine.read(() => {});
   const session = services.engine.state.sessions.live.get(request.id);
   if (session === undefined) {
@@ -55,7 +55,7 @@ export const declare: RequestHandler<"declare", Services & Needs<"config">> = as
       shapes.reduce((reply, shape) => shape(reply), withOthers(engine, by, answer)),
   });
   propose(services, request, call);
-};
+}
 
 /** Returns the answer with what overlaps on other machines, too. */
 function withOthers(logs: Logs, by: Actor, answer: Reply): Reply {

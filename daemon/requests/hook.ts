@@ -24,14 +24,17 @@ import { noteClient, tellHome } from "../hooks/sessions.ts";
 import type { Services } from "../options.ts";
 import type { Call } from "../server/call.ts";
 import { noteHook } from "../trail/decisions.ts";
-import type { RequestHandler } from "./handler.ts";
 
 /** Answers independently of order: hooks on one connection do not wait for each other. */
-export const hook: RequestHandler<"hook", Services & HookParts> = (services, request, call) => {
+export function hook(
+  services: Services & HookParts,
+  request: RequestOf<"hook">,
+  call: Call,
+): Promise<void> | undefined {
   call.connection.markHook();
   call.alone(answer(services, request, call));
   return undefined;
-};
+}
 
 /** What happens with an event, in this order. A step with a mark is for the events that have it. */
 const steps: readonly (readonly [step: Step, mark?: Mark])[] = [

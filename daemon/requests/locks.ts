@@ -18,10 +18,14 @@ import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import { lockCommand, signOfLife } from "../sessions/proposals.ts";
 import { noteLock, noteReply } from "../trail/decisions.ts";
 import { beyondReach } from "./agent-reach.ts";
-import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
+import type { DaemonServices, HandlersOf } from "./handler.ts";
 import { type Asking, actorOfId, projectOf, sessionProject } from "./handler.ts";
 
-const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
+function fileLock(
+  services: Services,
+  request: RequestOf<"file_lock">,
+  call: Call,
+): Promise<void> | undefined {
   const actor = withCommand(actorOfId(services, request.id, request.agent, call), request.command);
   const names = namesOf(request);
   const cwd = cwdFor(services, request.id, names);
@@ -46,7 +50,7 @@ const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
   };
   const now = refsNow(services, cwd, names);
   return now === null ? refs(services, cwd, names).then(go) : go(now);
-};
+}
 
 /** Whether an agent may lock these directories; if not, the request is answered. */
 async function lockWithinReach(
@@ -66,7 +70,11 @@ async function lockWithinReach(
   return false;
 }
 
-const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
+function fileUnlock(
+  services: Services,
+  request: RequestOf<"file_unlock">,
+  call: Call,
+): Promise<void> | undefined {
   const id = request.id ?? "";
   const actor = withCommand(actorOfId(services, id, request.agent, call), request.command);
   const retry = retryOf(request, call);
@@ -103,7 +111,7 @@ const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
     return undefined;
   }
   return Promise.all(names.map(name => fileName(services, cwd, name))).then(files => go(files));
-};
+}
 
 const noResources: readonly FileRef[] = [];
 
@@ -157,7 +165,7 @@ function noteUnlock(
   }
 }
 
-const fileCheck: RequestHandler<"file_check"> = async (services, request, call) => {
+async function fileCheck(services: Services, request: RequestOf<"file_check">, call: Call): Promise<void> {
   const { id, agent, file = "" } = request;
   const actor = actorOfId(services, id, agent, call);
   const [resource] = request.resource === undefined ? noResources : resourcesOf(services, request, call);
@@ -169,9 +177,13 @@ const fileCheck: RequestHandler<"file_check"> = async (services, request, call) 
   signOfLife(services, id, agent ?? null);
   const name = resource ?? (await fileName(services, cwd, file));
   await services.engine.read(() => call.reply(checkToken(services, actor, name, request.token)));
-};
+}
 
-const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (services, request, call) => {
+async function fileTouch(
+  services: DaemonServices,
+  request: RequestOf<"file_touch">,
+  call: Call,
+): Promise<void> {
   await services.engine.read(() => {});
   const cwd = cwdFor(services, request.id, [request.file]);
   if (typeof cwd !== "string") {
@@ -195,7 +207,7 @@ const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (services,
     services.events.tell(conflict, sessions, session.project);
   }
   services.presence.touched(request.id, path, key ?? path);
-};
+}
 
 export const lockHandlers: HandlersOf<typeof lockRequests, DaemonServices> = {
   file_lock: fileLock,

@@ -27,7 +27,7 @@ import { nowhere, page, placeIn } from "../views/paging.ts";
 import { lockRows, sessionRows, transcriptRows } from "../views/sessions.ts";
 import { clientTaskRows, isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
 import { declarationRows, endedDeclarationRows, riskRows, workStates, writeRows } from "../views/work.ts";
-import type { DaemonServices, HandlersOf, RequestHandler, Target } from "./handler.ts";
+import type { DaemonServices, HandlersOf, Target } from "./handler.ts";
 
 // The daemon's counters.
 
@@ -64,8 +64,8 @@ function statsOf(services: DaemonServices): StatsReply {
 }
 
 /**
- * Counts the tasks of this machine's projects in all logs, once where two clones share one name: without those that the own log still
- * has of projects that are shared now, and those of projects in the store that this machine does not share.
+ * Counts the tasks of this machine's projects in all logs, once if two clones share one name. It leaves out what the own log
+ * still has of projects that are shared now, and the store's projects that this machine does not share.
  */
 export function countAllTasks(logs: Logs): TaskCounts {
   const { state } = logs;
@@ -192,12 +192,12 @@ const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = {
   ...rescueTargets,
 };
 
-const query: RequestHandler<"query", DaemonServices> = async (services, request, call) => {
+async function query(services: DaemonServices, request: RequestOf<"query">, call: Call): Promise<void> {
   await call.connection.room();
   const shown = await answerFor(services, request);
   if (typeof shown !== "function") return call.reply(shown);
   await call.replyLong(shown);
-};
+}
 
 /** Returns what makes the answer to a query, or why there is none. */
 async function answerFor(
@@ -252,7 +252,11 @@ const lists = {
 /** Where a store is set. */
 const listsOfOthers = { elsewhere: "elsewhere", sameFiles: "same_files" } as const;
 
-export const overview: RequestHandler<"overview", OverviewServices> = async (services, { cwd }, call) => {
+export async function overview(
+  services: OverviewServices,
+  { cwd }: RequestOf<"overview">,
+  call: Call,
+): Promise<void> {
   if (cwd !== undefined && !isAbsolute(cwd)) {
     const error = `overview: cwd: ${cwd} is relative; give an absolute path`;
     call.reply(refuse("invalid_request", error, { path: "cwd" }));
@@ -275,7 +279,7 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
   const wiped = maySee ? await lostNow(services, place.project) : {};
   const kept = { ...wiped, ...damageNow(services) };
   await call.replyLong(() => overviewText(services, { ...place, ...kept }, answers));
-};
+}
 
 function projectTasks({ engine }: OverviewServices, project: string | null): object {
   if (project === null) return {};
@@ -316,8 +320,11 @@ function settingsRow({ problem = null, waiting = [] }: UserConfig): { readonly s
 // hello, ping, stats, query, subscribe, trail_flush, shutdown.
 
 /** Only a client in a container waits: what it asks next, it asks in its own paths. */
-const hello: RequestHandler<"hello", DaemonServices> = (services, request, call) =>
-  request.mounts === undefined ? answerHello(services, request, call) : helloFrom(services, request, call);
+function hello(services: DaemonServices, request: RequestOf<"hello">, call: Call): Promise<void> | undefined {
+  return request.mounts === undefined
+    ? answerHello(services, request, call)
+    : helloFrom(services, request, call);
+}
 
 async function helloFrom(services: DaemonServices, request: RequestOf<"hello">, call: Call): Promise<void> {
   const view = await services.facts.mountView(request.mounts);
@@ -361,22 +368,34 @@ function answerHello(
   return undefined;
 }
 
-const ping: RequestHandler<"ping"> = (_services, _request, call) => {
+function ping(_services: Services, _request: RequestOf<"ping">, call: Call): Promise<void> | undefined {
   call.reply({ ok: true, pong: true });
   return undefined;
-};
+}
 
 /** The connection goes on with its next line meanwhile: the trail's disk may be slow. */
-const trailFlush: RequestHandler<"trail_flush", DaemonServices> = (services, _request, call) => {
+function trailFlush(
+  services: DaemonServices,
+  _request: RequestOf<"trail_flush">,
+  call: Call,
+): Promise<void> | undefined {
   void services.flushTrail().then(() => call.reply({ ok: true }));
   return undefined;
-};
+}
 
-const stats: RequestHandler<"stats", DaemonServices> = (services, _request, call) => {
+function stats(
+  services: DaemonServices,
+  _request: RequestOf<"stats">,
+  call: Call,
+): Promise<void> | undefined {
   return services.engine.read(() => call.reply(statsOf(services)));
-};
+}
 
-const subscribe: RequestHandler<"subscribe", DaemonServices> = async (services, request, call) => {
+async function subscribe(
+  services: DaemonServices,
+  request: RequestOf<"subscribe">,
+  call: Call,
+): Promise<void> {
   const { events: names, project = null, id: session = null, file } = request;
   const path = file === undefined ? null : await realPath(services, file);
   if (path !== null && typeof path !== "string") {
@@ -390,7 +409,7 @@ const subscribe: RequestHandler<"subscribe", DaemonServices> = async (services, 
     call.reply(lagged ? { ok: true, cursor, lagged } : { ok: true, cursor });
     services.events.drained(connection);
   });
-};
+}
 
 /** Returns the file's real path, as events name it. */
 async function realPath(services: Services, file: string): Promise<string | Refusal> {
@@ -403,11 +422,15 @@ async function realPath(services: Services, file: string): Promise<string | Refu
   return found[0] === undefined ? file : pathOf(found[0]);
 }
 
-const shutdown: RequestHandler<"shutdown", DaemonServices> = (services, request, call) => {
+function shutdown(
+  services: DaemonServices,
+  request: RequestOf<"shutdown">,
+  call: Call,
+): Promise<void> | undefined {
   call.reply({ ok: true });
   services.stop(request.handover === true ? "a newer version takes over" : "asked to");
   return undefined;
-};
+}
 
 export const daemonHandlers: HandlersOf<typeof daemonRequests, DaemonServices> = {
   hello,

@@ -2,6 +2,7 @@
 
 import { isAbsolute } from "node:path";
 import { refuse } from "../../protocol/codes.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import type { sessionRequests } from "../../protocol/schemas/session.ts";
 import type { State } from "../core/state.ts";
 import type { Session } from "../core/tables/base-state.ts";
@@ -9,6 +10,7 @@ import type { Reply } from "../core/tables/entries.ts";
 import { latestAt, sessionsAt } from "../core/tables/sessions.ts";
 import type { Needs } from "../hooks/parts.ts";
 import type { Services } from "../options.ts";
+import type { Call } from "../server/call.ts";
 import { retryOf } from "../server/call.ts";
 import {
   actorOf,
@@ -18,16 +20,16 @@ import {
   signOfLife,
 } from "../sessions/proposals.ts";
 import { nameOf } from "../views/sessions.ts";
-import { forward, type HandlersOf, type RequestHandler } from "./handler.ts";
+import { forward, type HandlersOf } from "./handler.ts";
 
 // whoami: finds the session of a call that comes through a process shared by several.
 
-const whoami: RequestHandler<"whoami", Services & Needs<"calls">> = (
-  services,
-  { toolUse, id: of, typed, shells, pid = null, pids = [], starts = [] },
-  call,
-) =>
-  services.engine.read(state => {
+function whoami(
+  services: Services & Needs<"calls">,
+  { toolUse, id: of, typed, shells, pid, pids = [], starts = [] }: RequestOf<"whoami">,
+  call: Call,
+): Promise<void> | undefined {
+  return services.engine.read(state => {
     const { uses } = services.calls;
     if (of === undefined && typed !== undefined && pids.length > 0) {
       call.reply(callerBelow(services, state, { typed, shells, pids, starts }));
@@ -46,7 +48,7 @@ const whoami: RequestHandler<"whoami", Services & Needs<"calls">> = (
     }
     const user = use === null ? undefined : state.sessions.live.get(use.session);
     const session =
-      user ?? (pid === null ? undefined : latestAt(state.sessions, pid)) ?? nearest(state, pids, starts);
+      user ?? (pid === undefined ? undefined : latestAt(state.sessions, pid)) ?? nearest(state, pids, starts);
     if (session === undefined) {
       const error = "no session is known by this tool use or process; register one";
       call.reply(refuse("unknown_session", error));
@@ -55,10 +57,11 @@ const whoami: RequestHandler<"whoami", Services & Needs<"calls">> = (
     const known = user !== undefined && use !== null;
     const agent = known ? use.agent : null;
     const { id, project } = session;
-    const name = nameOf(services, actorOf(services, id, agent, pid));
+    const name = nameOf(services, actorOf(services, id, agent, pid ?? null));
     const cwd = known ? use.cwd : session.cwd;
     call.reply({ ok: true, id, agent, name, project, cwd, by: known ? by : "process" });
   });
+}
 
 const ambiguous =
   "nothing was done: several agents of this session are at work, and no line that one of them typed tells which of them " +
@@ -135,7 +138,7 @@ function nearest(
   return undefined;
 }
 
-const register: RequestHandler<"register"> = async (services, request, call) => {
+async function register(services: Services, request: RequestOf<"register">, call: Call): Promise<void> {
   const { connection } = call;
   if (!isAbsolute(request.cwd)) {
     const error = `register: cwd: ${request.cwd} is relative; give an absolute path`;
@@ -164,17 +167,26 @@ const register: RequestHandler<"register"> = async (services, request, call) => 
   });
   // Later requests on this connection may name the session, so they wait until it exists.
   await services.engine.read(() => {});
-};
+}
 
 /** An earlier lock or end on this connection may begin or end the session. */
-const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) =>
-  services.engine.read(state => {
+function heartbeat(
+  services: Services,
+  request: RequestOf<"heartbeat">,
+  call: Call,
+): Promise<void> | undefined {
+  return services.engine.read(state => {
     const isKnown = state.sessions.live.has(request.id);
     if (isKnown) signOfLife(services, request.id);
     call.reply(isKnown ? { ok: true } : unknown(request.id));
   });
+}
 
-const deregister: RequestHandler<"deregister"> = (services, request, call) => {
+function deregister(
+  services: Services,
+  request: RequestOf<"deregister">,
+  call: Call,
+): Promise<void> | undefined {
   const incarnation = incarnationAt(services, request.id, request.pid ?? null);
   call.connection.deregistered(request.id);
   call.propose({
@@ -185,7 +197,7 @@ const deregister: RequestHandler<"deregister"> = (services, request, call) => {
     ...retryOf(request, call),
   });
   return undefined;
-};
+}
 
 const rename = forward<"session_rename">({
   command: ({ of, name }, { by, project }) => ({ type: "session_rename", by, of, name, project }),

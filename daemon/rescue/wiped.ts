@@ -3,6 +3,7 @@
  * waits for the first part alone.
  */
 
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { errorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor, FileRef } from "../core/frame/actors.ts";
@@ -14,13 +15,7 @@ import type { Listener } from "../engine/log-view.ts";
 import type { Stamped } from "../facts/paths.ts";
 import { Allowance } from "../facts/work-clock.ts";
 import { settleGrants } from "../hooks/edits/edit-lock.ts";
-import {
-  type ActionHandler,
-  type ActionOf,
-  ancestorsOf,
-  type HookEvent,
-  type SliceHandler,
-} from "../hooks/event.ts";
+import { type ActionHandler, type ActionOf, ancestorsOf, type HookEvent } from "../hooks/event.ts";
 import { releaseIndexes } from "../hooks/guard/guard.ts";
 import { lineKey } from "../hooks/guard/memory.ts";
 import { aliasedBy, placesOf } from "../hooks/guard/places.ts";
@@ -427,7 +422,11 @@ interface Coming {
 }
 
 /** Null: all of it is kept, or cannot be. */
-const keepWork: SliceHandler<"keep_work", RescueParts> = async (event, action, parts) => {
+async function keepWork(
+  event: HookEvent,
+  action: ActionOf<"keep_work">,
+  parts: RescueParts,
+): Promise<HookOutcome | null> {
   const { observes, clock, delivery } = event;
   const { rescue, config } = parts;
   const { confirmations } = parts.guard;
@@ -460,7 +459,7 @@ const keepWork: SliceHandler<"keep_work", RescueParts> = async (event, action, p
   const verdict = treeGuard === "deny" ? "deny" : "allow_with_note";
   if (stops(event, verdict)) await stopLine(event, parts, action, actor, late);
   return { did: "keep_work", ok: true, verdict, files, more: late.size - files.length };
-};
+}
 
 /** The line will not run: it gives back what it was granted, and the trail has its denial. */
 async function stopLine(

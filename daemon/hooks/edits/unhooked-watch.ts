@@ -2,9 +2,9 @@
  * Watches the directories with held or dirty files while an agent without hooks is registered, since no event tells of its
  * writes. What such a write is: a change that no hooked agent's write or shell line explains.
  *
- * Invariants: without such an agent it hears of no lock and watches nothing. It holds nobody up. A change is put to an agent's
- * account only if it is the only one without hooks in the worktree, and only when each hooked agent in a turn there has given
- * a sign of life since: a shell line that wrote the file has then ended, and says so.
+ * Invariants: without such an agent it hears of no lock and watches nothing. It holds nobody up. A change is an agent's
+ * only if that agent is the only one without hooks in the worktree. It also waits until each hooked agent in a turn there has
+ * given a sign of life. A shell line that wrote the file has then ended, and its end says so.
  */
 
 import { watch } from "node:fs";

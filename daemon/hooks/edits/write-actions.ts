@@ -18,7 +18,6 @@ import { nameOf } from "../../views/sessions.ts";
 import { lookAt, worksIn } from "../../worktree/uncommitted.ts";
 import { noteConflict } from "../../worktree/writers.ts";
 import {
-  type ActionHandler,
   type ActionOf,
   actorOfAction,
   ancestorsOf,
@@ -128,7 +127,11 @@ function inFlight({ engine: { state } }: Services, actor: Actor, flight: string 
 
 type LineEndParts = WriteParts | "calls" | "guard";
 
-export const shellEnd: ActionHandler<"shell_end", LineEndParts> = async (event, action, parts) => {
+export async function shellEnd(
+  event: HookEvent,
+  action: ActionOf<"shell_end">,
+  parts: Needs<LineEndParts>,
+): Promise<HookOutcome | null> {
   const { toolUseId, ranMs, program = null } = action;
   const { clock } = event;
   const { points, guard, edits } = parts;
@@ -163,7 +166,7 @@ export const shellEnd: ActionHandler<"shell_end", LineEndParts> = async (event, 
       worksIn(event, place.worktree).map(w => w.file),
     );
   return { did: "shell_end", ok: true };
-};
+}
 
 /** The files that the line changed in place count as its actor's edits. */
 async function lineEditsEnd(

@@ -23,7 +23,7 @@ import { decidedBy } from "../../trail/decisions.ts";
 import { narrowed } from "../../worktree/pathspec.ts";
 import { indexOf } from "../../worktree/uncommitted.ts";
 import { settleGrants } from "../edits/edit-lock.ts";
-import { type ActionHandler, type ActionOf, ancestorsOf, contested, type HookEvent } from "../event.ts";
+import { type ActionOf, ancestorsOf, contested, type HookEvent } from "../event.ts";
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
@@ -206,13 +206,16 @@ function heldBy(state: State, actor: Actor): Hold[] {
  * Releases the indexes of a command that waits for a person: it writes nothing meanwhile. No event reports the person's
  * answer. If that is no, only the lease would end the lock.
  */
-export const releaseIndex: ActionHandler<"release_index"> = async (event, action) => {
+export async function releaseIndex(
+  event: HookEvent,
+  action: ActionOf<"release_index">,
+): Promise<HookOutcome | null> {
   const actor = event.actor(action);
   const taken = heldBy(event.engine.state, actor).filter(isIndex);
   for (const flight of new Set(taken.flatMap(hold => hold.flights)))
     await releaseIndexes(event, actor, flight);
   return { did: "release_index", ok: true };
-};
+}
 
 /** Whether the lock was taken for a git command. The lock of an edit does not yield to a waiter at once. */
 function isIndex({ kind, yieldMs }: Hold): boolean {

@@ -26,16 +26,7 @@ import { nameOf } from "../../views/sessions.ts";
 import { type Foreign, foreignKnown, lookAt, worksIn } from "../../worktree/uncommitted.ts";
 import { keepReplaced, writeBegins } from "../edits/edit.ts";
 import { keptAgainst } from "../edits/edit-lock.ts";
-import {
-  type ActionHandler,
-  type ActionOf,
-  ancestorsOf,
-  contested,
-  type HookEvent,
-  rulesFor,
-  taskOf,
-  toolOf,
-} from "../event.ts";
+import { type ActionOf, ancestorsOf, contested, type HookEvent, rulesFor, taskOf, toolOf } from "../event.ts";
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { plainVerdict, refusalVerdict, stops } from "../verdict.ts";
@@ -270,14 +261,14 @@ export async function plainFiles(
 }
 
 /** The line will not run. */
-export const releaseLineFiles: ActionHandler<"release_line_files", LineParts> = async (
-  event,
-  action,
-  parts,
-) => {
+export async function releaseLineFiles(
+  event: HookEvent,
+  action: ActionOf<"release_line_files">,
+  parts: Needs<LineParts>,
+): Promise<HookOutcome | null> {
   await releaseLineEdits(event, parts, event.actor(action), action.toolUseId);
   return { did: "release_line_files", ok: true };
-};
+}
 
 interface Edited {
   readonly file: FileRef;
