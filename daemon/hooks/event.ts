@@ -144,18 +144,18 @@ export function rulesFor(
 }
 
 type Did = HookAction["do"];
-type PartName = keyof HookParts;
 export type ActionOf<D extends Did> = Extract<HookAction, { do: D }>;
 
 /** What an action does with the parts that it names; null: nothing that its answer has to know. */
-export type ActionHandler<D extends Did, P extends PartName = PartName> = SliceHandler<D, Needs<P>>;
+export type ActionHandler<D extends Did> = Handles<D>["handle"];
 
-/** The same of a slice, with parts of its own. */
-export type SliceHandler<D extends Did, P> = Handles<D, P>["handle"];
-
-interface Handles<D extends Did, P> {
+interface Handles<D extends Did> {
   // A method, so that a slice's action may ask for more parts than the base has.
-  handle(event: HookEvent, action: ActionOf<D>, parts: P): Promise<HookOutcome | null> | HookOutcome | null;
+  handle(
+    event: HookEvent,
+    action: ActionOf<D>,
+    parts: HookParts,
+  ): Promise<HookOutcome | null> | HookOutcome | null;
 }
 
 /** The answer to an event, as its steps make it. */
