@@ -164,7 +164,7 @@ function retryOf({ command, origin }: Entry, hasNodes: boolean): Retry | undefin
 // Applies a lock or unlock of one file while nobody waits for any, and makes no replies and no events. A replay uses it,
 // because nobody gets them there. Without it, a start with 300,000 entries takes 1.25 to 1.35 times the processor time.
 //
-// Invariant: it changes the state as `apply` does, or not at all; `tests/unit/apply-unheard.test.ts` compares the two, and
+// Invariant: it changes the state as `apply` does, or not at all; `tests/unit/core-apply.test.ts` compares the two, and
 // so does the simulation, whose replays take it.
 
 /** Applies the entry and returns true, or changes nothing: then it is for `apply`. */

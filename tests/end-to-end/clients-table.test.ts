@@ -319,7 +319,7 @@ async function subagentsHold(column: Column, isOneOwner: boolean, nested: boolea
   else expect(held?.id).not.toBe(own);
 }
 
-/** How long such a write counts as under way is tested in `core-untold-writes.test.ts`. */
+/** How long such a write counts as under way is tested in `core-writes-in-flight.test.ts`. */
 const untold =
   (write: boolean, patch: boolean): Check =>
   ({ name }) => {

@@ -1,6 +1,7 @@
+/** Maps that forget their oldest entries, and the least of many. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BoundedMap } from "../../daemon/bounded-map.ts";
+import { BoundedMap, least } from "../../daemon/bounded-map.ts";
 
 /** A map of texts, each as heavy as it is long. */
 function texts(entriesMax: number, weightMax = 10): BoundedMap<string, string> {
@@ -82,5 +83,17 @@ describe("a bounded map", () => {
       [3, 499],
       [5, 5],
     ]);
+  });
+});
+
+describe("the least of a list", () => {
+  it("the least items of a list are those that begin the sorted list, and equal ones keep their order", () => {
+    const items = fc.array(fc.tuple(fc.nat(5), fc.nat()), { maxLength: 30 });
+    fc.assert(
+      fc.property(items, fc.integer({ min: 1, max: 10 }), (list, max) => {
+        const found = least(list, max, ([a], [b]) => a - b);
+        expect(found).toEqual([...list].sort(([a], [b]) => a - b).slice(0, max));
+      }),
+    );
   });
 });

@@ -1,9 +1,14 @@
+/** Values that agents share under keys. */
 import { describe, expect, it } from "vitest";
 import { allDue } from "../../daemon/core/apply.ts";
+import { contextAt } from "../../daemon/core/messages/context.ts";
 import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
+import { countItems, itemsOf, itemsSince, latestItem } from "../../daemon/core/tables/context.ts";
 import type { ContextSet } from "../../daemon/core/tables/messages.ts";
+import { noteRead } from "../../daemon/requests/messages.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
+import { EngineWorld, MemoryPlace } from "./engine-world.ts";
 
 function set(w: World, key: string, value: ContextSet["value"], more: Partial<ContextSet> = {}) {
   return w.do({
@@ -233,5 +238,87 @@ describe("a durable key that nobody uses", () => {
     w.do({ type: "rules", level: 2 });
     w.pass(0);
     expect(item(w)?.usedAt).toBe(w.now);
+  });
+});
+
+describe("the index of keys", () => {
+  /** Keys, each with the wall time at which it is set (ms) and its time to live (ms). */
+  function world(...keys: readonly (readonly [string, number, number?])[]): World {
+    const w = new World();
+    for (const [key, wallMs, ttlMs = null] of keys) {
+      const value = { value: 1, bytes: 1, durable: false, ifVersion: null };
+      w.do({ type: "context_set", actor: null, project: "/p", key, ...value, ttlMs, wallMs });
+    }
+    return w;
+  }
+
+  const names = (items: Iterable<{ readonly key: string }>) => [...items].map(({ key }) => key);
+
+  describe("the keys of a project", () => {
+    it("come in order, those set after a time in the order of setting", () => {
+      const { state, now } = world(["b", 10], ["a", 20], ["c", 30], ["b", 40]);
+      expect(names(itemsOf(state.context, "/p", now))).toEqual(["a", "b", "c"]);
+      expect(names(itemsSince(state.context, "/p", 10, now))).toEqual(["a", "c", "b"]);
+      expect(names(itemsSince(state.context, "/p", 30, now))).toEqual(["b"]);
+      expect(latestItem(state.context, "/p", now)?.key).toBe("b");
+      expect(countItems(state.context, "/p")).toBe(3);
+    });
+
+    it("are not those of another one, nor of one whose name begins the same", () => {
+      const { state, now } = world(["a", 10]);
+      for (const project of ["/", "/p2", "/p\na"]) {
+        expect(names(itemsOf(state.context, project, now))).toEqual([]);
+        expect(names(itemsSince(state.context, project, 0, now))).toEqual([]);
+        expect(latestItem(state.context, project, now)).toBeUndefined();
+      }
+    });
+
+    it("are not seen after they expired, even before the log has their end", () => {
+      const { state, now } = world(["a", 10], ["b", 20, 100]);
+      expect(latestItem(state.context, "/p", now + 99)?.key).toBe("b");
+      expect(latestItem(state.context, "/p", now + 100)?.key).toBe("a");
+      expect(names(itemsOf(state.context, "/p", now + 100))).toEqual(["a"]);
+      expect(names(itemsSince(state.context, "/p", 0, now + 100))).toEqual(["a"]);
+    });
+  });
+});
+
+describe("what reads of a shared value leave in the log", () => {
+  /** An engine with two durable values that nobody has read for long enough that a read is news. */
+  async function world() {
+    const w = await new EngineWorld(new MemoryPlace()).start();
+    for (const key of ["port", "host"]) {
+      const set = { type: "context_set", actor: null, project: "p", key, value: 1, bytes: 1 } as const;
+      await w.do({ ...set, durable: true, ifVersion: null, ttlMs: null, wallMs: 0 });
+    }
+    await w.pass(limits.contextReadMs);
+    const read = (key: string) => {
+      const item = contextAt(w.state, "p", key);
+      if (item === undefined) throw new Error(`no value ${key}`);
+      noteRead(w, item);
+    };
+    return { w, read };
+  }
+
+  it("many reads at once propose one context_read for each key", async () => {
+    const { w, read } = await world();
+    for (let n = 0; n < 50; n += 1) read("port");
+    for (let n = 0; n < 50; n += 1) read("host");
+    await w.settle();
+    expect(w.count("context_read")).toBe(2);
+    expect(contextAt(w.state, "p", "port")?.usedAt).toBe(w.state.t);
+  });
+
+  it("reads while that is noted propose none, and one proposes again when it is news again", async () => {
+    const { w, read } = await world();
+    read("port");
+    await w.settle();
+    for (let n = 0; n < 50; n += 1) read("port");
+    await w.settle();
+    expect(w.count("context_read")).toBe(1);
+    await w.pass(limits.contextReadMs);
+    for (let n = 0; n < 50; n += 1) read("port");
+    await w.settle();
+    expect(w.count("context_read")).toBe(2);
   });
 });

@@ -1,24 +1,98 @@
+/** Cycles of waits: which request closes one, and who goes past whom. */
+
 import { describe, expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
-import { runsInside, sameOwner } from "../../daemon/core/frame/actors.ts";
+import {
+  type Actor,
+  actorKey,
+  areBeside,
+  type FileRef,
+  runsInside,
+  sameActor,
+  sameOwner,
+} from "../../daemon/core/frame/actors.ts";
 import {
   type Ask,
+  type Blocker,
   blockers,
   type CycleStep,
   cycleByGrant,
   cycleByWaiting,
   firstBlocker,
+  mustGiveUp,
   overlapOf,
 } from "../../daemon/core/locks/blockers.ts";
 import { check } from "../../daemon/core/slices.ts";
 import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Locks } from "../../daemon/core/tables/base-state.ts";
+import type { Locks, Waiter } from "../../daemon/core/tables/base-state.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { Random } from "../simulation/random.ts";
-import { lockOf } from "./core-world.ts";
-import { attachedOf, closesCycle, closesCycleByTaking, inTheWay } from "./slow-cycles.ts";
+import { lockOf, World, waits } from "./core-world.ts";
+
+// The search for cycles of waits once more, request by request and without the graph: slow and obvious.
+
+/** What is not so yet, but would be if a request were granted. */
+interface Taken {
+  readonly actor: Actor;
+  readonly files: readonly FileRef[];
+  /** Something is written at once, so that the lock does not pass to those who work for its holder. */
+  readonly flies: boolean;
+}
+
+/**
+ * Whether a path of waits leads from `ask` back to its own actor, to what runs it as a command, or to one who would wait
+ * for what is `taken`.
+ */
+function closesCycle(locks: Locks, ask: Ask, taken: Taken | null = null): boolean {
+  const goal = actorKey(ask.actor);
+  const visited = new Set<string>();
+  const follow = (asked: Ask): boolean => {
+    if (taken !== null && waitsFor(asked, taken)) return true;
+    for (const blocker of blockers(locks, asked)) {
+      for (const actor of inTheWay(blocker, asked.actor)) {
+        const next = actorKey(actor);
+        if (next === goal || runsInside(ask.actor, actor)) return true;
+        if (visited.has(next)) continue;
+        visited.add(next);
+        if (waitingFor(locks, actor).some(follow)) return true;
+      }
+    }
+    return false;
+  };
+  return follow(ask);
+}
+
+/** Whether the actor, with these files, would be waited for by one for whom it waits itself. */
+function closesCycleByTaking(locks: Locks, taken: Taken): boolean {
+  return waitingFor(locks, taken.actor).some(waiter => closesCycle(locks, waiter, taken));
+}
+
+/** Those who have to act before the blocker is out of the way. */
+function inTheWay(blocker: Blocker, asker: Actor): readonly Actor[] {
+  return blocker.by === "place" ? [blocker.actor] : mustGiveUp(blocker.hold, asker);
+}
+
+function attachedOf(locks: Locks, actor: Actor): Waiter[] {
+  return [...locks.waiters.values()].filter(w => w.origin !== null && sameOwner(w.actor, actor));
+}
+
+/** The waiters of the actor or command, and those of the commands inside it. */
+function waitingFor(locks: Locks, actor: Actor): Waiter[] {
+  const inside = [...locks.waiters.values()].filter(w => w.origin !== null && runsInside(w.actor, actor));
+  return [...attachedOf(locks, actor), ...inside];
+}
+
+function waitsFor(asked: Ask, { actor, files, flies }: Taken): boolean {
+  const isMine = sameActor(asked.actor, actor) && !areBeside(asked.actor, actor);
+  if (isMine || overlapOf(asked.files, files) === undefined) return false;
+  const isFamily =
+    asked.actor.session === actor.session &&
+    asked.actor.incarnation === actor.incarnation &&
+    asked.ancestors.includes(actor.agent);
+  return flies || !isFamily || areBeside(asked.actor, actor);
+}
 
 const files = ["a", "b", "c", "d", "src/a", "src/b", "src/deep/a", "src/", "src/deep/"] as const;
 const families: readonly (readonly [string | null, readonly (string | null)[]])[] = [
@@ -173,3 +247,102 @@ function compare(state: State, request: LockRequest): "byWaiting" | "byTaking" |
   expect(isReal(locks, cycle, null)).toBe(true);
   return "byTaking";
 }
+
+const child: Actor = { session: "m", agent: "child", incarnation: 0 };
+const grandchild: Actor = { session: "m", agent: "grandchild", incarnation: 0 };
+const ofChild = { ancestors: [null] };
+const ofGrandchild = { ancestors: ["child", null] };
+
+/**
+ * `x` waits for `src/a` and for `mine` of `whose`, who then waits for `src/a` and for what `y` has: in front of `x`,
+ * as long as `src/` is his own or will be his again.
+ */
+function twoWait(
+  w: World,
+  whose: string | Actor,
+  more: { readonly ancestors?: readonly (string | null)[] } = {},
+) {
+  w.lock("y", "other");
+  w.lock(whose, "mine", more);
+  expect(w.lock("x", ["src/a", "mine"])).toBe(waits);
+  const x = w.n;
+  expect(w.lock(whose, ["src/a", "other"], more)).toBe(waits);
+  return { x, whose: w.n };
+}
+
+/** The request of who came to stand behind `x` has ended; `x` waits on. */
+function endsOnly(w: World, waiting: { readonly x: number; readonly whose: number }, names: string): void {
+  const reply = w.answers.get(waiting.whose)?.reply;
+  expect(reply).toMatchObject({ code: "lock_deadlock", queued: false });
+  expect(String(reply?.["error"])).toContain(`${names} waits for src/a behind x, x waits for`);
+  expect(w.answers.has(waiting.x)).toBe(false);
+}
+
+// Every step is checked for a cycle that nobody saw.
+describe("a wait that a change puts behind an older one, in a cycle, ends", () => {
+  it("where a turn lock passes to a descendant", () => {
+    const w = new World();
+    w.lock("m", "src/", { kind: "turn" });
+    const waiting = twoWait(w, "m");
+    expect(w.lock(child, "src/", { kind: "turn", ...ofChild })).toMatchObject({ ok: true });
+    endsOnly(w, waiting, "m");
+  });
+
+  it("where an explicit lock passes over one who works for its holder", () => {
+    const w = new World();
+    w.lock("m", "src/");
+    const waiting = twoWait(w, child, ofChild);
+    expect(w.lock(grandchild, "src/", ofGrandchild)).toMatchObject({ ok: true });
+    endsOnly(w, waiting, "m/child");
+  });
+
+  it("where the lender gives up what a descendant uses", () => {
+    const w = new World();
+    w.lock("m", "src/");
+    w.lock(child, "src/", { kind: "turn", ...ofChild });
+    const waiting = twoWait(w, "m");
+    expect(w.unlock("m", "src")).toMatchObject({ ok: true });
+    endsOnly(w, waiting, "m");
+  });
+
+  it("where the lender gives up everything but its requests", () => {
+    const w = new World();
+    w.lock("m", "src/");
+    w.lock(child, "src/", { kind: "turn", ...ofChild });
+    const waiting = twoWait(w, "m");
+    w.do({
+      type: "lock_revoke",
+      by: "a person",
+      files: [{ file: "src", lexical: "/p/src", key: "n:/p/src" }],
+    });
+    endsOnly(w, waiting, "m");
+  });
+
+  it("where its ancestor begins to write", () => {
+    const w = new World();
+    w.lock("m", "src/", { kind: "turn" });
+    const waiting = twoWait(w, child, ofChild);
+    expect(w.lock("m", "src/", { kind: "turn", flight: "use1" })).toMatchObject({ ok: true });
+    endsOnly(w, waiting, "m/child");
+  });
+
+  it("where its own lock yields", () => {
+    const w = new World();
+    w.lock("m", "src/", { kind: "turn" });
+    const waiting = twoWait(w, "m");
+    w.pass(0);
+    endsOnly(w, waiting, "m");
+  });
+
+  it("and only there: who is in no cycle waits on", () => {
+    const w = new World();
+    w.lock("m", "src/", { kind: "turn" });
+    w.lock("y", "other");
+    expect(w.lock("x", "src/a")).toBe(waits);
+    const x = w.n;
+    expect(w.lock("m", ["src/a", "other"])).toBe(waits);
+    const m = w.n;
+    expect(w.lock(child, "src/", { kind: "turn", ...ofChild })).toMatchObject({ ok: true });
+    expect([w.answers.has(m), w.answers.has(x)]).toEqual([false, false]);
+  });
+});
