@@ -105,7 +105,7 @@ function openNull(): number {
 
 // Makes the paths of a request from a container those of this machine: the one place where they come in, but for hooks.
 
-/** The fields of requests that name files, at any depth; `../../tests/unit/mount-requests.test.ts` compares them with the schemas. */
+/** The fields of requests that name files, at any depth; `../../tests/unit/mounts.test.ts` compares them with the schemas. */
 const named: ReadonlySet<string> = new Set(["project", "cwd", "worktree", "file", "files", "into"]);
 /** Ids of processes of another namespace would be those of strangers here. */
 const ofProcesses: ReadonlySet<string> = new Set(["pid", "pids", "starts"]);

@@ -1,7 +1,21 @@
-import { describe, expect, it } from "vitest";
+/** The ring of events, its filters, and its file over a stop. */
+
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { beforeEach, describe, expect, it, test } from "vitest";
 import type { CoreEvent, EventCursor, Step } from "../../daemon/core/tables/entries.ts";
-import { EventRing } from "../../daemon/server/event-ring.ts";
+import {
+  type EventFilter,
+  EventRing,
+  type Filtered,
+  loadEvents,
+  passes,
+  saveEvents,
+} from "../../daemon/server/event-ring.ts";
+import { FilterIndex } from "../../daemon/server/events.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 function started(id: string): CoreEvent {
   return { event: { event: "session_started", id, name: id, project: "/p" }, about: [id], project: "/p" };
@@ -124,5 +138,98 @@ describe("the ring of events", () => {
     ring.add(1, 4, { events: [started("d")], ...told });
     expect(names(ring.after("1.2.2"))).toEqual(["d"]);
     expect(ring.after("1.2.1")).toBeNull();
+  });
+});
+
+const path = fc
+  .array(fc.constantFrom("a", "b", "ab"), { maxLength: 3 })
+  .chain(parts => fc.constantFrom(`/${parts.join("/")}`, parts.length > 0 ? `/${parts.join("/")}/` : "/"));
+const word = fc.constantFrom("x", "y", "z");
+const filter: fc.Arbitrary<EventFilter> = fc.record({
+  names: fc.option(fc.array(word, { maxLength: 3 }).map(names => new Set(names))),
+  project: fc.option(word),
+  session: fc.option(word),
+  path: fc.option(path),
+});
+const event: fc.Arbitrary<Filtered> = fc.record({
+  name: word,
+  project: word,
+  about: fc.array(word, { maxLength: 3 }),
+  paths: fc.array(path, { maxLength: 3 }),
+  whole: fc.boolean(),
+});
+
+describe("the index of filters", () => {
+  it("finds exactly the subscribers whose filters pass an event, each once", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(filter, fc.boolean()), { maxLength: 20 }),
+        fc.array(event, { maxLength: 5 }),
+        (filters, events) => {
+          const index = new FilterIndex<{ readonly filter: EventFilter }>();
+          const all = filters.map(([one, stays]) => ({ filter: one, stays }));
+          for (const one of all) index.add(one);
+          for (const one of all) if (!one.stays) index.remove(one);
+          for (const one of events) {
+            const wanted = all.filter(({ filter: of, stays }) => stays && passes(of, one));
+            const found = [...index.matching(one)];
+            expect(found).toHaveLength(wanted.length);
+            expect(new Set(found)).toEqual(new Set(wanted));
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
+
+// The ring of events over a stop in order.
+describe("the file of events", () => {
+  let folder: string;
+  let path: string;
+
+  beforeEach(() => {
+    folder = temporaryFolder("kite-events-");
+    path = join(folder, "events.ndjson");
+  });
+
+  function ringOf(...ids: readonly string[]): EventRing {
+    const ring = new EventRing();
+    const none = { epoch: 0, seq: 0, n: 0 };
+    for (const [i, id] of ids.entries()) {
+      const event = { event: "session_started" as const, id, name: id, project: "/p" };
+      ring.add(1, i + 1, { events: [{ event, about: [id], project: "/p" }], lastEventCursor: none });
+    }
+    return ring;
+  }
+
+  test("what was kept comes back, line for line, for its owner alone", () => {
+    const ring = ringOf("a", "b");
+    saveEvents(path, ring.kept);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const kept = loadEvents(path);
+    expect(kept?.floor).toBe("0.0.0");
+    expect(kept?.events.map(({ line }) => line)).toEqual(ring.after("0.0.0")?.map(({ line }) => line));
+    expect(kept?.events.map(({ about, project, entry }) => [about, project, entry])).toEqual([
+      [["a"], "/p", 1],
+      [["b"], "/p", 2],
+    ]);
+  });
+
+  test("nothing to keep takes the file away", () => {
+    saveEvents(path, ringOf("a").kept);
+    saveEvents(path, null);
+    expect(existsSync(path)).toBe(false);
+    expect(loadEvents(path)).toBeNull();
+  });
+
+  test("a damaged file is as good as none", () => {
+    saveEvents(path, ringOf("a", "b").kept);
+    const whole = readFileSync(path, "utf8");
+    const [head = "", first = ""] = whole.split("\n");
+    for (const text of ["", "{", whole.slice(0, -5), `${first}\n`, `${head}\n{}\n`, `${head}\nnull\n`]) {
+      writeFileSync(path, text);
+      expect(loadEvents(path), text).toBeNull();
+    }
   });
 });

@@ -1,9 +1,11 @@
+/** One daemon a home: its directory, lock, socket and log. */
 import {
   chmodSync,
   chownSync,
   existsSync,
   lstatSync,
   mkdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -12,7 +14,8 @@ import {
 } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
+import { type Container, isForeignHome } from "../../daemon/instance/foreign-home.ts";
 import {
   type Acquired,
   abstractMethod,
@@ -22,6 +25,7 @@ import {
   lockMethods,
   programMethod,
 } from "../../daemon/instance/instance.ts";
+import { createLog, RotatingFile, readable } from "../../daemon/instance/log.ts";
 import {
   listenPrivately,
   readDaemonFile,
@@ -321,4 +325,108 @@ test("the daemon's file is read as it was written, and damage is nothing", () =>
     writeFileSync(paths.daemonFile, damage);
     expect(readDaemonFile(paths)).toBeNull();
   }
+});
+
+describe("a home of another user", () => {
+  const bind = "2 1 8:1 /home/u/.kite /home/v/.kite rw";
+  const volume = "2 1 8:1 /var/lib/docker/volumes/home/_data /home/v/.kite rw";
+  const host = "mnt:[4026531832] pid:[4026531836]";
+  const inside: Container = {
+    namespaces: "mnt:[4026532567] pid:[4026532570]",
+    before: host,
+    table: `1 0 0:9 / / rw\n${bind}`,
+    hasPairs: false,
+  };
+
+  it.each<[string, Partial<Container>, boolean]>([
+    ["a directory that is mounted where the host's daemon was", {}, true],
+    ["one that KITE_MOUNTS says is shared", { before: "", hasPairs: true }, true],
+    ["one of which no table tells", { table: "", before: "", hasPairs: true }, true],
+    ["one in which no host's daemon was", { before: "" }, false],
+    ["one that containers share, one after the other", { before: "mnt:[3] pid:[4026532999]" }, false],
+    ["a directory of the container's own", { table: "1 0 0:9 / / rw", hasPairs: true }, false],
+    ["a volume of the container", { table: `1 0 0:9 / / rw\n${volume}`, hasPairs: true }, false],
+    ["the host itself", { namespaces: host, before: "mnt:[1] pid:[2]", hasPairs: true }, false],
+    ["the container of the last daemon", { before: inside.namespaces, hasPairs: true }, false],
+    ["a system without namespaces", { namespaces: "", hasPairs: true }, false],
+  ])("%s", (_what, container, isForeign) => {
+    expect(isForeignHome("/home/v/.kite", { ...inside, ...container })).toBe(isForeign);
+  });
+});
+
+describe("the log of a daemon", () => {
+  const top = temporaryFolder("kite-log-");
+  let count = 0;
+
+  const fresh = () => join(top, `daemon-${count++}.log`);
+
+  test("a line is in the file at once, and in the foreground as a person reads it", () => {
+    const path = fresh();
+    const shown: string[] = [];
+    const { logger, close } = createLog(path, { foreground: line => shown.push(line) });
+    logger.info({ socket: "/s", sessions: 2 }, "listening");
+    logger.debug("not at this level");
+    logger.warn("odd");
+    const lines = readFileSync(path, "utf8").trim().split("\n");
+    expect(lines.map(l => JSON.parse(l))).toMatchObject([
+      { level: "info", msg: "listening", socket: "/s", sessions: 2, pid: process.pid },
+      { level: "warn", msg: "odd" },
+    ]);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(shown[0]).toMatch(/^\d\d:\d\d:\d\d listening socket=\/s sessions=2\n$/);
+    expect(shown[1]).toMatch(/^\d\d:\d\d:\d\d warn: odd\n$/);
+    close();
+  });
+
+  test("an error is logged with its message and where it came from", () => {
+    const path = fresh();
+    const { logger, close } = createLog(path, { level: "error" });
+    logger.error({ err: new Error("broken") }, "stopped");
+    close();
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({
+      msg: "stopped",
+      err: { message: "broken" },
+    });
+  });
+
+  test("nothing in a name steers a terminal", () => {
+    const line = JSON.stringify({ level: "info", msg: "a\u001b[31m\nb", file: "x\u202ey\u0007" });
+    expect(readable(line)).toBe("a [31m b file=xy\n");
+  });
+
+  test("a full file moves aside, and only so many are kept", () => {
+    const path = fresh();
+    const file = new RotatingFile(path, { fileBytes: 20, filesMax: 3 });
+    for (const word of ["one", "two", "three", "four"]) file.write(`${word} ${"x".repeat(15)}\n`);
+    file.close();
+    const first = (name: string) => readFileSync(name, "utf8").split(" ")[0];
+    expect([path, `${path}.1`, `${path}.2`].map(first)).toEqual(["four", "three", "two"]);
+    expect(existsSync(`${path}.3`)).toBe(false);
+  });
+
+  test("a file goes on where it was", () => {
+    const path = fresh();
+    for (const word of ["one\n", "two\n"]) {
+      const file = new RotatingFile(path, { fileBytes: 7 });
+      file.write(word);
+      file.close();
+    }
+    expect(readFileSync(path, "utf8")).toBe("two\n");
+    expect(readFileSync(`${path}.1`, "utf8")).toBe("one\n");
+  });
+
+  test("what cannot be written is counted and said when it can", () => {
+    const path = fresh();
+    mkdirSync(path);
+    const file = new RotatingFile(path);
+    file.write("lost\n");
+    file.write("lost\n");
+    expect(file.lost).toBe(2);
+    rmSync(path, { recursive: true });
+    file.write("there\n");
+    expect(file.lost).toBe(0);
+    const lines = readFileSync(path, "utf8").trim().split("\n");
+    expect(lines).toEqual([expect.stringContaining("2 log lines lost"), "there"]);
+    file.close();
+  });
 });

@@ -1,22 +1,38 @@
-/** kite off and kite on: what they write, what the daemon makes of it, and what people are told. */
-import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
+/** kite off and kite on, what the daemon makes of them, and how changed files are found. */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { status } from "../../bin/commands/status.ts";
 import { durationOf, off, on, switchOff, switchOn } from "../../bin/settings/off.ts";
 import {
+  isChanged,
   isOff,
+  markSeen,
   nothingOff,
   OffSwitchReader,
   parseOffSwitches,
+  SeenFiles,
+  strangeWorktree,
   withoutWaits,
 } from "../../daemon/config/off-switch.ts";
-import type { HookAction } from "../../hooks/seam/slices.ts";
-import { actionTraits } from "../../hooks/seam/slices.ts";
+import { actionTraits, type HookAction } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now, session } from "./view-rows.ts";
+
+// kite off and kite on: what they write, what the daemon makes of it, and what people are told.
 
 const id = "3f8a2b4c-0000-4000-8000-000000000001";
 const hour = 3_600_000;
@@ -312,3 +328,73 @@ it.each([
   ["-1h", null],
   ["1w", null],
 ])("--for %s", (text, ms) => expect(durationOf(text)).toBe(ms));
+
+/** Looks with these files there; real paths are as they are written. */
+function look(
+  place: { readonly project: string; readonly worktree: string; readonly gitDir: string },
+  files: Readonly<Record<string, string>> = {},
+) {
+  const reader = {
+    text: async (path: string) => files[path] ?? null,
+    real: async (path: string) => path,
+  };
+  return strangeWorktree({ ...place, branch: "main" }, reader);
+}
+
+const strange = expect.stringContaining("does not know it as a worktree");
+
+describe("a worktree is its repository's own", () => {
+  it("where git made it", async () => {
+    const plain = { project: "/shop", worktree: "/shop", gitDir: "/shop/.git" };
+    expect(await look(plain)).toBeNull();
+    const added = { project: "/shop", worktree: "/side", gitDir: "/shop/.git/worktrees/side" };
+    expect(await look(added, { [`${added.gitDir}/gitdir`]: "/side/.git\n" })).toBeNull();
+    const module = { project: "/shop/.git/modules/x", worktree: "/shop/x", gitDir: "/shop/.git/modules/x" };
+    expect(await look(module, { [`${module.gitDir}/config`]: "[core]\n\tbare = false\n" })).toBeNull();
+  });
+
+  it("and not where a folder only names a repository", async () => {
+    const added = { project: "/shop", worktree: "/evil", gitDir: "/shop/.git/worktrees/side" };
+    expect(await look(added, { [`${added.gitDir}/gitdir`]: "/side/.git\n" })).toEqual(strange);
+    const packed = { project: "/shop", worktree: "/evil", gitDir: "/evil/.git" };
+    expect(await look(packed, { "/evil/.git/commondir": "../../shop/.git\n" })).toEqual(strange);
+    const bare = { project: "/shop", worktree: "/evil", gitDir: "/evil" };
+    expect(await look(bare, { "/evil/commondir": "../shop/.git\n" })).toEqual(strange);
+    const served = { project: "/srv.git", worktree: "/evil", gitDir: "/srv.git" };
+    expect(await look(served, { "/srv.git/config": "[core]\n\tbare = true\n" })).toEqual(strange);
+  });
+});
+
+// The copies that tell who changed Kite's own files, where the system does not let anybody look at them.
+describe("copies that tell who changed a file", () => {
+  let home: string;
+  const paths = () => ({
+    seen: join(home, "seen"),
+    config: join(home, "config.json"),
+    trusted: join(home, "trusted.json"),
+  });
+
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), "kite-seen-"));
+    writeFileSync(paths().config, "{}");
+  });
+  afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+  it("nothing is known where the folder of copies cannot be opened, and the daemon goes on", () => {
+    const told: unknown[] = [];
+    markSeen(paths(), "config");
+    const files = new SeenFiles(
+      paths(),
+      () => null,
+      row => told.push(row),
+    );
+    writeFileSync(paths().config, '{"mode":"observe"}');
+    expect(files.changed()).toHaveLength(1);
+    rmSync(paths().seen, { recursive: true });
+    // As a folder without permission, but for root, too: a stat of what is below it fails.
+    symlinkSync(paths().seen, paths().seen);
+    expect(files.changed()).toEqual([]);
+    expect(isChanged(paths(), "config")).toBe(false);
+    expect(told).toHaveLength(1);
+  });
+});

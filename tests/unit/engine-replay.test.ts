@@ -1,11 +1,16 @@
-/** A log is replayed as it is read: what is void shows only on the way. */
-import { describe, expect, it, vi } from "vitest";
+/** A log is replayed as it is read, also with gaps; snapshots are written in pieces. */
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { SortedKeys } from "../../daemon/core/frame/collections.ts";
+import { numberedKinds, numbersOf, passNumbers } from "../../daemon/core/gap.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
-import { Latest, Replay, RulesUnknown, rebuild } from "../../daemon/engine/replay.ts";
+import { Latest, Replay, RulesUnknown, rebuild, Snapshots } from "../../daemon/engine/replay.ts";
+import type { Journal, Pieces } from "../../daemon/journal/journal.ts";
 import { limits } from "../../protocol/limits.ts";
-import { lockOf } from "./core-world.ts";
+import { lockOf, World } from "./core-world.ts";
+import { openOf } from "./debate-world.ts";
+
+// A log is replayed as it is read: what is void shows only on the way.
 
 const origin = (n: number) => ({ node: "n", epoch: 1, n });
 const begun: Command = { type: "daemon_started", epoch: 1, storeId: "store" };
@@ -128,4 +133,77 @@ it("the latest are as many as may be, in order, and give way to later ones in th
   expect([latest.inOrder, latest.size]).toEqual([[3, 4, 5], 3]);
   latest.clear();
   expect([latest.add(6), latest.inOrder]).toEqual([undefined, [6]]);
+});
+
+// The numbers in ids, which a log with gaps counts on with.
+describe("numbers of ids behind a gap", () => {
+  const wallMs = 36 ** 3;
+  const task = { name: null, description: "d", priority: "normal", labels: [], dependsOn: [] } as const;
+  const branch = (name: string) => ({ branch: `refs/heads/${name}`, author: null, tasks: [], after: [] });
+
+  const makers: readonly Command[] = [
+    { type: "task_create", by: null, tasks: [task, task], many: true, project: "/p", wallMs },
+    openOf(null, { wallMs, participants: [] }),
+    {
+      type: "spawn_create",
+      ...{ by: null, project: "/p", name: null, role: null, task: null, base: null, replaces: null },
+      ...{ backend: "background", client: "claude-code", reportsEnd: true, prompt: null, model: null },
+      ...{ liveMax: 8, depthMax: 1, wallMs },
+    },
+    {
+      type: "merge_queue",
+      ...{ by: null, project: "/p", base: "refs/heads/main", rebase: false, checkOnly: false, wallMs },
+      runner: { name: "r", bound: { node: "n", epoch: 1, connection: 1 } },
+      merges: [branch("a"), branch("b")],
+    },
+  ];
+
+  /** The numbers of the ids that the command makes. */
+  function made(w: World, command: Command): number[] {
+    const { kind = "" } = numbersOf(command) ?? {};
+    const ids = JSON.stringify(w.do(command)).matchAll(new RegExp(`"${kind}-1000-([0-9a-z]+)"`, "g"));
+    return [...new Set([...ids].map(([, n = ""]) => Number.parseInt(n, 36)))].sort((a, b) => a - b);
+  }
+
+  it.each(makers)("$type: as many as it makes, and none twice if they are used up", command => {
+    const w = new World();
+    const { count = 0 } = numbersOf(command) ?? {};
+    const first = made(w, command);
+    expect(first).toEqual(Array.from({ length: count }, (_, i) => i + 1));
+    passNumbers(w.state, command);
+    const again =
+      command.type === "merge_queue" ? { ...command, merges: [branch("c"), branch("d")] } : command;
+    expect(made(w, again)).toEqual(first.map(n => n + 2 * count));
+  });
+
+  it("are of kinds of which each command here has one", () => {
+    expect(makers.map(command => numbersOf(command)?.kind).sort()).toEqual([...numberedKinds].sort());
+  });
+});
+
+// A large state is written without being in memory a second time.
+describe("a large state", () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it("each line is made when the one before is stored, and none is long", async () => {
+    const w = new World();
+    const files = Array.from({ length: 1_000 }, (_, n) => `${"long".repeat(20)}-${n}`);
+    w.lock("a", files);
+    const stringify = vi.spyOn(JSON, "stringify");
+    const made: number[] = [];
+    const lengths: number[] = [];
+    const saveSnapshot = async (_seq: number, pieces: Pieces) => {
+      for await (const piece of pieces) {
+        made.push(stringify.mock.calls.length);
+        lengths.push(piece.length);
+      }
+    };
+    const journal = { health: { bytes: 0, full: false }, saveSnapshot } as unknown as Journal;
+    await new Snapshots(journal, task => task()).take(w.state);
+    expect(made.at(-1)).toBeGreaterThan(1_000);
+    // The most that one piece cost, in items.
+    const steps = made.map((all, i) => all - (made[i - 1] ?? 0));
+    expect(Math.max(...steps)).toBeLessThan(300);
+    expect(Math.max(...lengths)).toBeLessThan(70_000);
+  });
 });
