@@ -1,5 +1,9 @@
-import { describe, expect, test } from "vitest";
-import { guardVerdict } from "../../daemon/hooks/verdict.ts";
+/** What is denied and what is told: shell lines, edits, and their confirmations. */
+import { describe, expect, it, test } from "vitest";
+import { GuardConfirmations } from "../../daemon/hooks/guard/memory.ts";
+import { grantVerdict, guardVerdict, isHeldBack, refusalVerdict, stops } from "../../daemon/hooks/verdict.ts";
+import { teamVerdict } from "../../daemon/lead/team-gate.ts";
+import type { MergeNote } from "../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import type { ForeignFile, GuardFinding } from "../../protocol/guard.ts";
@@ -500,4 +504,92 @@ test("an answer has an end, whatever is in it", () => {
   const findings = Array.from({ length: 32 }, (_, command) => finding("deny", { command, foreign, own }));
   const text = reasonOf("git stash;".repeat(32), looked(findings));
   expect(text.length).toBeLessThan(6_000);
+});
+
+describe("confirmations", () => {
+  const files = (...names: string[]) => new Map(names.map(name => [name, "as it was"]));
+
+  it("confirms a line for as long as what it was told counts, and no longer where it is told more meanwhile", () => {
+    const known = new GuardConfirmations();
+    const later = limits.guardToldMs;
+    known.told("line", files("a"), "first", 0);
+    expect(known.isConfirmed("line", files("a"), "first", 1)).toBe(false);
+    expect(known.isConfirmed("line", files("a"), "second", later - 1)).toBe(true);
+    expect(known.isConfirmed("line", files("a"), "second", later)).toBe(false);
+    known.told("line", files("b"), "second", later);
+    expect(known.isConfirmed("line", files("b"), "third", later + 1)).toBe(true);
+    expect(known.isConfirmed("line", files("a", "b"), "third", later + 1)).toBe(false);
+  });
+
+  it("confirms the latest line however many files it reaches, and forgets the others then", () => {
+    const known = new GuardConfirmations();
+    const many = files(...Array.from({ length: limits.guardToldFilesMax + 1 }, (_, i) => `${i}`));
+    known.told("small", files("a"), "first", 0);
+    known.told("large", many, "first", 1);
+    expect(known.isConfirmed("large", many, "second", 2)).toBe(true);
+    expect(known.isConfirmed("small", files("a"), "second", 2)).toBe(false);
+  });
+});
+
+describe("verdicts", () => {
+  test("only what another agent is in the way of is denied", () => {
+    const denied = Object.keys(codes)
+      .filter(isACode)
+      .filter(code => refusalVerdict(code) === "deny");
+    expect(denied.sort()).toEqual([
+      "already_queued",
+      "edits_held",
+      "lock_deadlock",
+      "lock_given_up",
+      "lock_held",
+      "lock_queue_full",
+      "lock_timeout",
+    ]);
+  });
+
+  test("an edit that has its lock runs, unless it would overwrite a change that it never saw", () => {
+    const risk: MergeNote = { file: "a.ts", own: "/a", name: "bob", worktree: "/b", branch: null };
+    const verdict = (
+      overwrites: boolean,
+      changedWhileWaiting: boolean,
+      mergeRisks: MergeNote[] = [],
+      unkept: string[] = [],
+    ) => grantVerdict({ overwrites }, { changedWhileWaiting, mergeRisks, unkept });
+    expect(verdict(false, false)).toBe("allow");
+    expect(verdict(true, false)).toBe("allow");
+    expect(verdict(false, true)).toBe("allow_with_note");
+    expect(verdict(true, true)).toBe("deny");
+    expect(verdict(true, false, [risk])).toBe("allow_with_note");
+    expect(verdict(true, true, [risk])).toBe("deny");
+    expect(verdict(false, false, [], ["/a/a.ts"])).toBe("allow_with_note");
+    const unseen = { file: "/a/a.ts", name: "bob", lines: null, agoMs: 1 };
+    const mayLose = (overwrites: boolean) =>
+      grantVerdict({ overwrites }, { changedWhileWaiting: false, unseen, mergeRisks: [], unkept: [] });
+    expect([false, true].map(mayLose)).toEqual(["deny", "deny"]);
+  });
+
+  test("a shell line with findings runs only where the guard warns, or is off", () => {
+    const rest = { command: 0, foreign: [], more: 0, own: [], worktree: "/a" };
+    const wipes: GuardFinding = { ...rest, verdict: "deny" };
+    const takes: GuardFinding = { ...rest, verdict: "tell_first" };
+    for (const found of [[wipes], [takes], [takes, wipes]]) {
+      expect(guardVerdict("deny", found)).toBe("deny");
+      expect(guardVerdict("warn", found)).toBe("allow_with_note");
+      expect(guardVerdict("off", found)).toBe("allow");
+    }
+    for (const mode of ["deny", "warn", "off"] as const) expect(guardVerdict(mode, [])).toBe("allow");
+  });
+
+  test("a call that breaks a team's rule runs only where the rules warn, or are off", () => {
+    const found = [{ rule: "dead_letter", to: "alice" }] as const;
+    expect((["enforce", "warn", "off"] as const).map(mode => teamVerdict(mode, found))).toEqual([
+      ...(["deny", "allow_with_note", "allow"] as const),
+    ]);
+    for (const mode of ["enforce", "warn", "off"] as const) expect(teamVerdict(mode, [])).toBe("allow");
+    const outcome = { did: "gate_team", ok: true, findings: found, isTeammate: false } as const;
+    expect(isHeldBack({ observes: false }, { ...outcome, verdict: "deny" })).toBe(true);
+    expect(isHeldBack({ observes: false }, { ...outcome, verdict: "allow_with_note" })).toBe(false);
+    expect(isHeldBack({ observes: true }, { ...outcome, verdict: "deny" })).toBe(false);
+    expect([true, false].map(observes => stops({ observes }, "deny"))).toEqual([false, true]);
+  });
 });
