@@ -1,10 +1,15 @@
-/** Two machines that share a project's tasks, messages and context, and nothing else. */
+/** A project that machines share: its tasks, counts, sessions and rules. */
 import { describe, expect, it } from "vitest";
 import type { FileRef } from "../../daemon/core/frame/actors.ts";
 import { inboxOf } from "../../daemon/core/messages/inbox.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
 import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
 import { mailLogs } from "../../daemon/engine/log-view.ts";
+import { countAllTasks } from "../../daemon/requests/query.ts";
+import { taskHandlers } from "../../daemon/requests/tasks.ts";
+import { taskPage } from "../../daemon/views/tasks.ts";
+import { limits } from "../../protocol/limits.ts";
 import { isObject } from "../../protocol/wire.ts";
 import {
   actorOf,
@@ -16,8 +21,11 @@ import {
   MemoryStoreOfAll,
   machine,
   send,
+  settled,
   shared,
 } from "./shared-world.ts";
+
+// Two machines that share a project's tasks, messages and context, and nothing else.
 
 async function two(): Promise<{
   readonly all: MemoryStoreOfAll;
@@ -296,5 +304,140 @@ describe("a project that machines share", () => {
     expect(all.kept).toBe(entered);
     all.holds = false;
     all.release();
+  });
+});
+
+// Counts of tasks where this machine shares some of the store's projects.
+describe("counts of tasks", () => {
+  it("count tasks of projects that this machine has, once each", async () => {
+    const all = new MemoryStoreOfAll();
+    const more = [["/tower/app", shared] as const, ["/tower/more", `${shared}/more`] as const];
+    const tower = await machine("tower", all, { projects: more });
+    // Two clones of the project, and a project that stays.
+    const clones = [["/laptop/app", shared] as const, ["/laptop/clone", shared] as const];
+    const laptop = await machine("laptop", all, { projects: clones });
+    for (const { store } of [tower, laptop]) expect(await store.open(10_000)).toBe(true);
+    await begin(tower, "bob");
+    for (const text of ["one", "two"]) await tower.log.submitAndWait(create(tower, "bob", text));
+    await tower.log.submitAndWait(claim(tower, "bob"));
+    const elsewhere = create(tower, "bob", "of a project that laptop does not share");
+    await tower.log.submitAndWait({ ...elsewhere, project: "/tower/more" } as typeof elsewhere);
+    const other = { cwd: "/laptop/other", project: "/laptop/other", worktree: "/laptop/other" };
+    await begin(laptop, "carol", other);
+    const here = create(laptop, "carol", "here");
+    await laptop.log.submitAndWait({ ...here, project: "/laptop/other" } as typeof here);
+    await settled(tower, laptop);
+    const counts = { failed: 0, blocked: 0, done: 0 };
+    expect(countAllTasks(laptop.log)).toEqual({ ...counts, active: 1, ready: 2 });
+    expect(countAllTasks(tower.log)).toEqual({ ...counts, active: 1, ready: 2 });
+    const page = taskPage(laptop.log, { target: "tasks" });
+    let step = page.next();
+    while (step.done !== true) step = page.next();
+    const projects = JSON.stringify(step.value).match(/\/laptop\/\w+|example.com\/team\/app\/more/g);
+    expect(projects?.sort()).toEqual(["/laptop/app", "/laptop/app", "/laptop/other"]);
+  });
+});
+
+// A task of a shared project by its whole id, for whoever does not know of which project it is.
+describe("a task by its whole id", () => {
+  function taskOf({ log }: Machine, request: { readonly task: string; readonly project?: string }) {
+    return new Promise(resolve => {
+      const call = { connection: { sessions: new Map() }, reply: resolve };
+      const get = taskHandlers.task_get as unknown as (...given: readonly unknown[]) => unknown;
+      get({ engine: log }, { type: "task_get", ...request }, call);
+    });
+  }
+
+  it("finds it in the log that has it, and says its number", async () => {
+    const all = new MemoryStoreOfAll();
+    const laptop = await machine("laptop", all);
+    expect(await laptop.store.open(10_000)).toBe(true);
+    await begin(laptop, "alice");
+    await begin(laptop, "bob", { cwd: "/laptop/alone", project: "/laptop/alone", worktree: "/laptop/alone" });
+    const idOf = async (made: Promise<object>) => ((await made) as { task: { id: string } }).task.id;
+    const there = { project: "/laptop/alone", wallMs: 2 };
+    const shared = await idOf(laptop.log.submitAndWait(create(laptop, "alice", "together")));
+    const own = await idOf(laptop.log.submitAndWait({ ...create(laptop, "bob", "alone"), ...there }));
+    const [app, alone] = ["/laptop/app", "/laptop/alone"];
+    for (const project of [app, alone, undefined]) {
+      const from = project === undefined ? {} : { project };
+      const found = { id: shared, number: 1, project: app };
+      expect(await taskOf(laptop, { task: shared, ...from })).toMatchObject({ ok: true, task: found });
+      expect(await taskOf(laptop, { task: own, ...from })).toMatchObject({
+        ok: true,
+        task: { project: alone },
+      });
+    }
+    expect(await taskOf(laptop, { task: "t-1-zz", project: app })).toMatchObject({ code: "unknown_task" });
+  });
+});
+
+// The level of rules of a shared log, while a machine of an earlier program takes part.
+describe("the level of rules", () => {
+  it("rises when the last machine was updated, without a start of another one", async () => {
+    const all = new MemoryStoreOfAll();
+    let n = 0;
+    const enter = (command: Command) => {
+      n += 1;
+      all.append([{ origin: { node: "old", epoch: 1, n }, at: 0, command }]);
+    };
+    const renewed = (to: number): Command => ({
+      ...{ type: "node_renew", machine: "desk", binding: "desk", levels: { from: 1, to }, wallMs: 1 },
+    });
+    enter({ type: "daemon_started", epoch: 1, storeId: "shared" });
+    enter(renewed(rulesLevel - 1));
+    const laptop = await machine("laptop", all);
+    expect(await laptop.store.open(10_000)).toBe(true);
+    expect(laptop.store.state?.rules).toBeLessThan(rulesLevel);
+    // A renewal alone proposes nothing that would be refused.
+    const proposed = () => all.entries.filter(({ command }) => command.type === "rules").length;
+    const before = proposed();
+    await laptop.store.tellAnew();
+    await expect.poll(() => laptop.store.relayed(10_000)).toBe(true);
+    expect(proposed()).toBe(before);
+    enter(renewed(rulesLevel));
+    await laptop.store.tellAnew();
+    await expect.poll(() => laptop.store.state?.rules).toBe(rulesLevel);
+  });
+});
+
+// Which sessions of a machine make room for others, when some have something in the shared log alone.
+describe("room for sessions", () => {
+  const anchor = { pid: 7, startTime: "1" };
+
+  /** A machine with as many sessions of one process as that may have, of which the first has a task. */
+  async function crowded(): Promise<Machine> {
+    const laptop = await machine("laptop", new MemoryStoreOfAll());
+    expect(await laptop.store.open(10_000)).toBe(true);
+    for (let n = 0; n < limits.sessionsPerProcessMax; n += 1) await begin(laptop, `s${n}`, { anchor });
+    await take(laptop, "s0");
+    return laptop;
+  }
+
+  async function take(laptop: Machine, session: string): Promise<void> {
+    expect(await laptop.log.submitAndWait(create(laptop, session, "x"))).toMatchObject({ ok: true });
+    expect(await laptop.log.submitAndWait(claim(laptop, session))).toMatchObject({ ok: true });
+  }
+
+  it("keeps a session with a shared task, and ends one that has nothing in either log", async () => {
+    const laptop = await crowded();
+    expect(await begin(laptop, "more", { anchor })).toMatchObject({ ok: true });
+    const { live } = laptop.own.state.sessions;
+    expect([live.has("s0"), live.has("s1"), live.has("more")]).toEqual([true, false, true]);
+    expect(live.size).toBe(limits.sessionsPerProcessMax);
+  });
+
+  it("refuses one more where all have a shared task", async () => {
+    const laptop = await crowded();
+    for (let n = 1; n < limits.sessionsPerProcessMax; n += 1) await take(laptop, `s${n}`);
+    expect(await begin(laptop, "more", { anchor })).toMatchObject({
+      code: "too_many_sessions",
+      error: expect.stringContaining("in the shared store; end some first"),
+    });
+    expect(laptop.own.state.sessions.live.size).toBe(limits.sessionsPerProcessMax);
+    // One that has ended makes room as ever.
+    const end = { type: "session_end", session: "s5", incarnation: null, cause: "ended" } as const;
+    expect(await laptop.log.submitAndWait(end)).toMatchObject({ ok: true });
+    expect(await begin(laptop, "more", { anchor })).toMatchObject({ ok: true });
   });
 });
