@@ -1,13 +1,14 @@
-/** The timeline's drawing: ranges, ticks, rows and figures, and the view of a snapshot. */
+/** The timeline's drawing, and its names of tasks. */
 import { h } from "preact";
 import { render } from "preact-render-to-string";
 import { describe, expect, it } from "vitest";
-import type { Lane, Mark, Span } from "../../bin/web/timeline.ts";
+import type { Lane, Mark, Span, Timeline } from "../../bin/web/timeline.ts";
 import type { ViewState } from "../../bin/web/views/state.ts";
 import {
   around,
   drawingOf,
   moved,
+  numbered,
   queryOf,
   rangeIn,
   rowsOf,
@@ -16,6 +17,9 @@ import {
 } from "../../bin/web/views/timeline/model.ts";
 import { timeline } from "../../bin/web/views/timeline/screen.tsx";
 import { bounds } from "../../bin/web/wire.ts";
+import { task } from "./view-rows.ts";
+
+// The timeline's drawing: ranges, ticks, rows and figures, and the view of a snapshot.
 
 const now = new Date(2026, 4, 20, 14, 0, 0).getTime();
 const hour = 3_600_000;
@@ -201,5 +205,40 @@ describe("a snapshot", () => {
 
   it("says what would fill it", () => {
     expect(render(h(timeline.Body, { state: state([]), page: null }))).toContain("kite doctor");
+  });
+});
+
+describe("names of tasks", () => {
+  it("a timeline names tasks by their numbers, and one that is gone by its id", () => {
+    const mark = { kind: "task", atMs: 1, n: 1, file: null, who: null, why: null, task: null } as const;
+    const timeline: Timeline = {
+      fromMs: 0,
+      untilMs: 2,
+      isCut: false,
+      lanes: [
+        {
+          ...{
+            id: "a",
+            session: null,
+            agent: null,
+            name: "alice",
+            project: "/shop",
+            beganMs: null,
+            endedMs: null,
+          },
+          spans: [],
+          marks: [
+            { ...mark, says: "alice claimed t-a1-1.", why: "blocked by t-b1-2" },
+            { ...mark, n: 2, says: "alice finished task t-b1-2." },
+          ],
+        },
+      ],
+    };
+    const known = task("t-a1-1", "Build", { project: "/shop", number: 4 });
+    const [lane] = numbered(timeline, [known]).lanes;
+    expect(lane?.marks.map(({ says, why }) => [says, why])).toEqual([
+      ["alice claimed #4.", "blocked by t-b1-2"],
+      ["alice finished task t-b1-2.", null],
+    ]);
   });
 });

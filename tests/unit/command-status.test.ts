@@ -1,11 +1,14 @@
-/** status, sessions, locks: what they ask, print and exit with. */
+/** `kite`, `kite status` and its parts. */
 import { describe, expect, it } from "vitest";
+import { statusOrHelp } from "../../bin/commands/alone.ts";
 import { sessions } from "../../bin/commands/home-screen.ts";
 import { locks } from "../../bin/commands/live-locks.ts";
 import { status, warnings } from "../../bin/commands/status.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, lock, session } from "./view-rows.ts";
+
+// status, sessions, locks: what they ask, print and exit with.
 
 const stats: StatsReply = {
   ok: true,
@@ -291,5 +294,37 @@ describe("kite status --locks --watch", () => {
     daemon.die();
     expect(await code).toBe(3);
     expect(world.err()).toBe("kite: Kite is not running. Start it: kite up\n");
+  });
+});
+
+describe("`kite` without a word", () => {
+  const terminal = { columns: 80, rows: 24 };
+  const none = { ok: true, rows: [] };
+
+  /** What `kite status` asks of a daemon with these rows. */
+  function overview(rows: { readonly sessions?: object[]; readonly locks?: object[] }) {
+    const lists = { sessions: none, locks: none, holds: none, refusals: none, risks: none, watched: none };
+    const [sessions, locks] = [rows.sessions ?? [], rows.locks ?? []].map(all => ({ ok: true, rows: all }));
+    const stats = { version: "0.1.0", storeFull: false, voided: [], startedAt: 0, pid: 1, tasks: {} };
+    return { ok: true, project: null, off: [], stats, ...lists, sessions, locks };
+  }
+
+  const busy = fakeDaemon({
+    "query transcripts": { ok: true, rows: [] },
+    overview: overview({ sessions: [session("alice")], locks: [lock("a.ts", "alice")] }),
+    whoami: { ok: false, code: "unknown_session", error: "none" },
+  });
+  const idle = fakeDaemon({ overview: overview({}) });
+
+  it.each([
+    ["a terminal where somebody is at work", { daemon: busy, terminal }, /alice/],
+    ["a terminal where nobody is", { daemon: idle, terminal }, /^the help\n$/],
+    ["a terminal without a daemon", { terminal }, /^the help\n$/],
+    ["a pipe", { daemon: busy }, /^the help\n$/],
+  ])("on %s", async (_where, options, shown) => {
+    const world = fakeWorld(options);
+    expect(await statusOrHelp(world, "the help\n")).toBe(0);
+    expect(world.out()).toMatch(shown);
+    expect(world.err()).toBe("");
   });
 });
