@@ -1,6 +1,5 @@
 /** How agents are started, named and shown. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { inheritedVariables, outputEnd, withoutSession } from "../../bin/context/programs.ts";
@@ -22,6 +21,7 @@ import type { HealthRow } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";
 import { personName } from "../../protocol/names.ts";
 import { kitePaths } from "../../protocol/paths.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const order: SpawnOrder = {
   name: "bob",
@@ -31,11 +31,10 @@ const order: SpawnOrder = {
   ownWorktree: true,
   variables: { KITE_SPAWN: "a-1-1" },
 };
-function configWith(values: object): { readonly file: string; readonly remove: () => void } {
-  const folder = mkdtempSync(join(tmpdir(), "kite-template-"));
-  const file = join(folder, "config.json");
+function configWith(values: object): string {
+  const file = join(temporaryFolder("kite-template-"), "config.json");
   writeFileSync(file, JSON.stringify(values));
-  return { file, remove: () => rmSync(folder, { recursive: true }) };
+  return file;
 }
 
 const settings = '{"env":{"KITE_SPAWN":"a-1-1"}}';
@@ -94,7 +93,7 @@ describe("the command line", () => {
       const spawn = {
         other: ["/bin/other", `{${part}}`, "{prompt}", `--x={${part}}`, `{role}{${part}}`, "-y"],
       };
-      const { file, remove } = configWith({ spawn });
+      const file = configWith({ spawn });
       const from = { env: {}, cwd: "/", paths: { ...kitePaths({ KITE_HOME: "/nowhere" }), config: file } };
       const filled = {
         prompt: "do",
@@ -106,7 +105,6 @@ describe("the command line", () => {
         place: null,
       };
       const template = await templateOf("other", from);
-      remove();
       const words = template?.words({ ...filled, [part]: "--skip-all" }) ?? [];
       expect(words[1]).toBe(" --skip-all");
       expect(words).toContain("--x=--skip-all");
@@ -126,13 +124,13 @@ describe("the command line", () => {
 
     /** A folder with these programs, and a configuration. */
     function around(spawn: object, ...programs: readonly string[]) {
-      const folder = mkdtempSync(join(tmpdir(), "kite-spawn-"));
+      const folder = temporaryFolder("kite-spawn-");
       for (const name of programs) writeFileSync(join(folder, name), "#!/bin/sh\n", { mode: 0o755 });
       const config = join(folder, "config.json");
       writeFileSync(config, JSON.stringify({ spawn }));
       const paths = { ...kitePaths({ KITE_HOME: join(folder, "kite") }), config };
       const from = { env: { PATH: folder, HOME: folder }, cwd: "/nowhere", paths };
-      return { folder, from, remove: () => rmSync(folder, { recursive: true }) };
+      return { folder, from };
     }
 
     const text = "mend it\n\nYou are bob.";
@@ -142,9 +140,8 @@ describe("the command line", () => {
       ["copilot", ["--name", "bob", "--model", "m", "--interactive", text]],
       ["gemini", ["--model", "m", "--prompt-interactive", text]],
     ])("%s: its program, the model, and the prompt with the briefing behind it", async (client, words) => {
-      const { folder, from, remove } = around({}, client);
+      const { folder, from } = around({}, client);
       const template = await templateOf(client, from);
-      remove();
       expect(template?.words({ ...filled, model: "m" })).toEqual([join(folder, client), ...words]);
       expect(template?.words({ ...filled, model: null, prompt: "--help" }).at(-1)).toBe(
         " --help\n\nYou are bob.",
@@ -154,17 +151,15 @@ describe("the command line", () => {
     });
 
     it("is the user's own words where the configuration has the same name", async () => {
-      const { from, remove } = around({ codex: ["/bin/other", "{prompt}"] }, "codex");
+      const { from } = around({ codex: ["/bin/other", "{prompt}"] }, "codex");
       const template = await templateOf("codex", from);
-      remove();
       expect(template?.words({ ...filled, model: null })).toEqual(["/bin/other", "mend it"]);
     });
 
     it("is refused where its program is not there, and among the names of an unknown one", async () => {
-      const { from, remove } = around({});
+      const { from } = around({});
       await expect(templateOf("codex", from)).rejects.toThrow(/codex is not installed|codex/);
       await expect(templateOf("codx", from)).rejects.toThrow("did you mean codex?");
-      remove();
     });
   });
 
@@ -344,39 +339,31 @@ describe("what an agent and its user said last", () => {
   ].join("\n");
 
   test("of its session alone: words, else the tools that it uses; no result, thought or mark of the client", async () => {
-    const home = mkdtempSync(join(tmpdir(), "kite-messages-"));
+    const home = temporaryFolder("kite-messages-");
     const env = { CLAUDE_CONFIG_DIR: home };
-    try {
-      expect(await lastMessages(env, "s-1")).toBeNull();
-      mkdirSync(join(home, "projects/-other"), { recursive: true });
-      mkdirSync(join(home, "projects/-shop"));
-      writeFileSync(join(home, "projects/-shop/s-1.jsonl"), transcript);
-      expect(await lastMessages(env, "s-1")).toEqual([
-        { by: "prompt", at, text: "Mend the importer" },
-        { by: "agent", at, text: "uses Edit" },
-        { by: "agent", at, text: "Done.\nIt had lost a row." },
-      ]);
-      expect(await lastMessages(env, "../s-1")).toBeNull();
-      expect(await lastMessages(env, null)).toBeNull();
-    } finally {
-      rmSync(home, { recursive: true });
-    }
+    expect(await lastMessages(env, "s-1")).toBeNull();
+    mkdirSync(join(home, "projects/-other"), { recursive: true });
+    mkdirSync(join(home, "projects/-shop"));
+    writeFileSync(join(home, "projects/-shop/s-1.jsonl"), transcript);
+    expect(await lastMessages(env, "s-1")).toEqual([
+      { by: "prompt", at, text: "Mend the importer" },
+      { by: "agent", at, text: "uses Edit" },
+      { by: "agent", at, text: "Done.\nIt had lost a row." },
+    ]);
+    expect(await lastMessages(env, "../s-1")).toBeNull();
+    expect(await lastMessages(env, null)).toBeNull();
   });
 
   test("a long transcript is read from its end, and shows the last ten", async () => {
-    const home = mkdtempSync(join(tmpdir(), "kite-messages-"));
-    try {
-      mkdirSync(join(home, "projects/-shop"), { recursive: true });
-      const long = Array.from({ length: 3_000 }, (_, n) =>
-        line("assistant", [{ type: "text", text: `${n} ${"x".repeat(400)}` }]),
-      );
-      writeFileSync(join(home, "projects/-shop/s-1.jsonl"), long.join("\n"));
-      const said = await lastMessages({ CLAUDE_CONFIG_DIR: home }, "s-1");
-      expect(said?.map(({ text }) => text.split(" ")[0])).toEqual(
-        Array.from({ length: 10 }, (_, n) => `${2_990 + n}`),
-      );
-    } finally {
-      rmSync(home, { recursive: true });
-    }
+    const home = temporaryFolder("kite-messages-");
+    mkdirSync(join(home, "projects/-shop"), { recursive: true });
+    const long = Array.from({ length: 3_000 }, (_, n) =>
+      line("assistant", [{ type: "text", text: `${n} ${"x".repeat(400)}` }]),
+    );
+    writeFileSync(join(home, "projects/-shop/s-1.jsonl"), long.join("\n"));
+    const said = await lastMessages({ CLAUDE_CONFIG_DIR: home }, "s-1");
+    expect(said?.map(({ text }) => text.split(" ")[0])).toEqual(
+      Array.from({ length: 10 }, (_, n) => `${2_990 + n}`),
+    );
   });
 });

@@ -1,16 +1,7 @@
 /** `kite stats`, and the tokens of transcripts. */
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
+import { beforeEach, describe, expect, it, test } from "vitest";
 import {
   stats,
   statsView,
@@ -301,12 +292,11 @@ describe("the tokens of transcripts", () => {
   let world: { env: Record<string, string>; paths: ReturnType<typeof kitePaths> };
 
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), "kite-tokens-"));
+    home = temporaryFolder("kite-tokens-");
     const env = { HOME: home };
     world = { env, paths: kitePaths(env) };
     mkdirSync(world.paths.home, { mode: 0o700 });
   });
-  afterEach(() => rmSync(home, { recursive: true, force: true }));
 
   const marker = "MARKER-of-a-prompt";
 

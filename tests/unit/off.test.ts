@@ -2,7 +2,6 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -10,9 +9,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { status } from "../../bin/commands/status.ts";
 import { durationOf, off, on, switchOff, switchOn } from "../../bin/settings/off.ts";
 import {
@@ -375,10 +373,9 @@ describe("copies that tell who changed a file", () => {
   });
 
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), "kite-seen-"));
+    home = temporaryFolder("kite-seen-");
     writeFileSync(paths().config, "{}");
   });
-  afterEach(() => rmSync(home, { recursive: true, force: true }));
 
   it("nothing is known where the folder of copies cannot be opened, and the daemon goes on", () => {
     const told: unknown[] = [];

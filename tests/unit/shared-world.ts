@@ -1,6 +1,4 @@
 /** Machines with a log of their own each, and one log in memory that they share, which can be away. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import type { Command, CommandOf, CoreEvent, Entry, Reply } from "../../daemon/core/tables/entries.ts";
@@ -17,6 +15,7 @@ import { SharedNames } from "../../daemon/sharing/names.ts";
 import { SharedStore } from "../../daemon/sharing/shared-store.ts";
 import { TwoLogs } from "../../daemon/sharing/two-logs.ts";
 import { MemoryJournal, type MemoryStore, memoryStore } from "../journal/memory-journal.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 /** The project's name in the shared log. */
 export const shared = "example.com/team/app";
@@ -372,7 +371,5 @@ export async function takeAway(all: MemoryStoreOfAll, { conditions }: Machine): 
 
 /** Returns where a machine keeps a copy of the store; it is gone after the test. */
 export function copyPathOfTest(): string {
-  const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return join(folder, "copy");
+  return join(temporaryFolder("kite-copy-"), "copy");
 }

@@ -1,10 +1,11 @@
 /** How the tests are run: tiers, second runs, and commands within their process. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe, expect, it, onTestFinished, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { kite } from "../end-to-end/kite.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { isInTier, named, tierOf } from "../tiers.ts";
 
 describe("tiers", () => {
@@ -86,8 +87,7 @@ describe("which failed files run once more", async () => {
   });
 
   it("reads what was unsteady from earlier reports, not from its own or from one without a summary", () => {
-    const root = mkdtempSync(join(tmpdir(), "kite-reports-"));
-    onTestFinished(() => rmSync(root, { recursive: true }));
+    const root = temporaryFolder("kite-reports-");
     const report = (name: string, unsteady: readonly string[] | null) => {
       const folder = join(root, ".reports", name);
       mkdirSync(folder, { recursive: true });

@@ -1,8 +1,7 @@
 /** What a start takes of ends that hook clients left: each line ends what began before it, and nothing else. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { Command } from "../../daemon/core/tables/entries.ts";
@@ -14,6 +13,7 @@ import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { codex } from "../../hooks/clients/codex.ts";
 import { SimulatedClock } from "../simulation/host.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { actor, World, waits } from "./core-world.ts";
 
 const child: Actor = { session: "a", agent: "a0954b2b04fdf61ec", incarnation: 0 };
@@ -32,7 +32,7 @@ let services: Services & HookParts;
 const noted: string[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "kite-ends-"));
+  folder = temporaryFolder("kite-ends-");
   path = join(folder, "unheard-ends");
   clock = new SimulatedClock(1_000_000);
   core = new World();
@@ -72,8 +72,6 @@ beforeEach(() => {
     peers: { memory: { forget: nothing } },
   } as unknown as Services & HookParts;
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function edit(who: string | Actor, file: string, flight: string): void {
   const ancestors = actor(who).agent === null ? [] : [null];

@@ -1,9 +1,9 @@
 /** Homes in texts of a snapshot. */
-import { mkdtempSync, realpathSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { homeShortener, homesOf, withTexts } from "../../bin/web/snapshot.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const short = homeShortener(["/home/ann", "/Users/Ann Lee & Co/"]);
 
@@ -46,8 +46,9 @@ test("a home below another one is written in whole, and the root of all files is
 });
 
 test("a home behind a link counts under both names", () => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "kite-home-")));
-  const link = `${folder}-link`;
+  const top = temporaryFolder("kite-home-");
+  const [folder, link] = [join(top, "home"), join(top, "link")];
+  mkdirSync(folder);
   symlinkSync(folder, link);
   const shorten = homeShortener(homesOf({ HOME: link }));
   expect(shorten(`${link}/a ${folder}/b`)).toBe("~/a ~/b");

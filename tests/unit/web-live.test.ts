@@ -1,11 +1,11 @@
 /** When the page's server asks the daemon again: at its events, and after changes of files, not now and then. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Live } from "../../bin/web/live.ts";
 import type { StreamLine, Topic } from "../../bin/web/wire.ts";
 import type { PostedRow } from "../../protocol/schemas/message.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 
@@ -22,8 +22,7 @@ function message(id: string, more: Partial<PostedRow> = {}): PostedRow {
 
 /** Opens a page that shows these topics; its clock stands still. `store`: the id of the store that the machine shares. */
 async function open(topics: readonly Topic[], store?: string) {
-  const home = mkdtempSync(join(tmpdir(), "kite-live-"));
-  onTestFinished(() => rmSync(home, { recursive: true }));
+  const home = temporaryFolder("kite-live-");
   const rows: { messages: PostedRow[]; acknowledged: PostedRow[] } = { messages: [], acknowledged: [] };
   const daemon = fakeDaemon({
     subscribe: { ok: true, cursor: "1.1.1" },
