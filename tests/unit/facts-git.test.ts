@@ -178,18 +178,20 @@ describe("repositories", () => {
         return nodeProber.readSmall(path, max);
       },
     };
+    const own = join(top, "own");
+    git(top, "clone", main, own);
     const facts = new GitFacts({ outside: new BudgetedFs(prober, () => now) });
-    await facts.repositoryOf(main);
+    await facts.repositoryOf(own);
     const once = reads;
-    await facts.repositoryOf(main);
+    await facts.repositoryOf(own);
     expect(reads).toBe(once);
-    git(main, "checkout", "-b", "other");
+    git(own, "checkout", "-b", "other");
     now += limits.repositoryKeptMs;
-    expect(await facts.repositoryOf(main)).toMatchObject({ branch: "other" });
+    expect(await facts.repositoryOf(own)).toMatchObject({ branch: "other" });
     // Who asks for it as it is now has it, and so have all after it.
-    git(main, "checkout", "-b", "third");
-    expect(await facts.repositoryOf(main, true)).toMatchObject({ branch: "third" });
-    expect(await facts.repositoryOf(main)).toMatchObject({ branch: "third" });
+    git(own, "checkout", "-b", "third");
+    expect(await facts.repositoryOf(own, true)).toMatchObject({ branch: "third" });
+    expect(await facts.repositoryOf(own)).toMatchObject({ branch: "third" });
   });
 
   test("that it could not be told counts for nobody who asks later", async () => {

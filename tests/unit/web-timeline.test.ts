@@ -1,7 +1,7 @@
 /** The timeline of the page: from lines of the trail to lanes, and from there to figures. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { TimelineSource } from "../../bin/web/answers.ts";
 import { AgentLanes } from "../../bin/web/lanes.ts";
 import { type Lane, type Timeline, type TimelineReply, withReply } from "../../bin/web/timeline.ts";
@@ -317,7 +317,6 @@ describe("lines of earlier versions", () => {
 describe("the server", () => {
   const root = temporaryFolder();
   const paths = kitePaths({ KITE_HOME: join(root, "h") });
-  mkdirSync(paths.trail, { recursive: true });
   const write = (n: number, text: string) =>
     writeFileSync(join(paths.trail, fileName(n)), text, { flag: "a" });
   const source = (project: string | null = null) =>
@@ -329,10 +328,15 @@ describe("the server", () => {
     if (reply === null) throw new Error("no answer");
     return reply;
   };
-  write(1, encode(line("alice", 8000)));
-  write(1, `{"at":${now - 70_000},"event":"torn`);
-  write(1, `\n${encode(queued("bob", 60))}not json\n`);
-  write(2, encode(line("carol", 30, { project: "/elsewhere", file: "/elsewhere/z.ts" })));
+
+  beforeEach(() => {
+    rmSync(paths.trail, { recursive: true, force: true });
+    mkdirSync(paths.trail, { recursive: true });
+    write(1, encode(line("alice", 8000)));
+    write(1, `{"at":${now - 70_000},"event":"torn`);
+    write(1, `\n${encode(queued("bob", 60))}not json\n`);
+    write(2, encode(line("carol", 30, { project: "/elsewhere", file: "/elsewhere/z.ts" })));
+  });
 
   it("skips torn and foreign lines", async () => {
     const { timeline, isWhole } = await whole(source());
