@@ -40,7 +40,7 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
     const { helpOf } = await import("./help.ts");
     const text = helpOf(words, commands, stdout.columns ?? helpColumns);
     if (text !== null && words.length === 0) {
-      const { statusOrHelp } = await import("./commands/alone.ts");
+      const { statusOrHelp } = await import("./commands/status.ts");
       await inCall(world => statusOrHelp(world, text));
       return exitCode;
     }

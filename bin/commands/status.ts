@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
+import { LocalError } from "../../client/errors.ts";
 import { lostStoreProblem, olderStoreAdvice, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import type { OverviewReply } from "../../protocol/schemas/overview.ts";
@@ -19,11 +20,11 @@ import {
 import type { ScopeFlags } from "../context/project.ts";
 import { namedDirectory, projectUnknown } from "../context/project.ts";
 import { fail, granted, printShown, rowsFrom, unknownForm, withDaemon } from "../context/with-daemon.ts";
-import { hookWarnings } from "../doctor/hook-warnings.ts";
+import { copiesProblem } from "../doctor/hooks.ts";
 import { leadStatus } from "../leading.ts";
 import { damageTexts } from "../rescue/shown.ts";
 import { changedTexts, observedText, offTexts, settingsTexts, whatIsOff } from "../settings/off-now.ts";
-import { version } from "../version.ts";
+import { dist, version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
 import { clock } from "../view/text.ts";
 
@@ -239,4 +240,48 @@ export function warnings(stats: StatsReply, version: string): string[] {
     );
   }
   return found;
+}
+
+// What the status says of hooks. It loads the checks of doctor only if there is something to say.
+
+/** Returns a sentence for copies of another version, and one for all directories where sessions work without hooks. */
+async function hookWarnings(world: ProcessContext, sessions: readonly SessionRow[]): Promise<string[]> {
+  const found: string[] = [];
+  if (copiesProblem(world, dist) !== null) {
+    const { checkCopies } = await import("../doctor/hooks.ts");
+    found.push(...checkCopies(world, dist).map(({ detail, todo }) => `${detail}; ${todo}`));
+  }
+  if (sessions.length > 0) {
+    const { placesIn, unhooked } = await import("../doctor/hooks.ts");
+    const bare = unhooked(world, sessions);
+    if (bare.length > 0) found.push(`Sessions work in ${placesIn(bare)} without hooks: see kite doctor.`);
+  }
+  return found;
+}
+
+// `kite` without a word: the status if there is something to see, else help.
+
+/** How long it looks for a daemon at most. */
+const lookMs = 1_000;
+
+/** Shows the status if a person looks and a session or a lock is there; else prints `help`. Returns the exit code, 0. */
+export async function statusOrHelp(world: ProcessContext, help: string): Promise<number> {
+  if (world.stdout.isTTY === true && (await isBusy(world))) await status(world, false);
+  else world.stdout.write(help);
+  return 0;
+}
+
+async function isBusy(world: ProcessContext): Promise<boolean> {
+  try {
+    const client = await world.connect({ name: "kite", reconnect: false, timeoutMs: lookMs });
+    try {
+      const answer = await client.request("overview", {});
+      return answer.ok && answer.sessions.rows.length + answer.locks.rows.length > 0;
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    if (error instanceof LocalError) return false;
+    throw error;
+  }
 }

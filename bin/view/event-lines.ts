@@ -1,7 +1,7 @@
 /** Events as lines for a person. */
 
-import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../daemon/trail/causes.ts";
 import type { EventLine } from "../../protocol/events.ts";
+import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../protocol/events.ts";
 import { nameOrPerson, personName, withPersonName } from "../../protocol/names.ts";
 import type { TaskNews } from "../../protocol/schemas/task.ts";
 import { features } from "./features.ts";

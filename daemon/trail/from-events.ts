@@ -1,11 +1,11 @@
 /** Trail lines for what the log's events tell: waits, ends of locks, sessions and freezes, writes past a lock. */
 
 import type { KiteEvent } from "../../protocol/events.ts";
+import { freezeEnds, lockEnds, sessionEnds } from "../../protocol/events.ts";
 import { personOnWire } from "../../protocol/names.ts";
 import type { TaskEvent } from "../../protocol/schemas/task.ts";
 import type { CoreEvent } from "../core/tables/entries.ts";
 import { leadLines } from "../leading.ts";
-import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
 import type { EventFields, EventLines } from "./line.ts";
 import type { TrailLine } from "./trail.ts";
 

@@ -1,9 +1,8 @@
 /** `kite`, `kite status` and its parts. */
 import { describe, expect, it } from "vitest";
-import { statusOrHelp } from "../../bin/commands/alone.ts";
 import { sessions } from "../../bin/commands/home-screen.ts";
 import { locks } from "../../bin/commands/live-locks.ts";
-import { status, warnings } from "../../bin/commands/status.ts";
+import { status, statusOrHelp, warnings } from "../../bin/commands/status.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, lock, session } from "./view-rows.ts";

@@ -6,7 +6,7 @@
  * - an answer counts if another actor made it than the one that made the challenge;
  * - an agent closes a debate only if an actor other than itself made a challenge, and an actor other than its opener did. A
  *   person counts as another actor to everybody, also to other persons. An agent that is alone in its project needs no other
- *   actor, and the verdict says so (`alone.ts` says who is alone). So there is always a way on. The agent itself or another
+ *   actor, and the verdict says so. So there is always a way on. The agent itself or another
  *   one can do what is missing, or a person forces the debate to close. The entries for that always have room.
  */
 
