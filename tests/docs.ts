@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { settings } from "../daemon/config/settings.ts";
-import { codes } from "../protocol/codes.ts";
+import { codes, codesOnWire } from "../protocol/codes.ts";
 import { requests } from "../protocol/schemas/requests.ts";
 import { baseShape, idSchema, pathSchema } from "../protocol/schemas/session.ts";
 
@@ -22,7 +22,7 @@ export function pagesOf(root: string): Page[] {
   return [
     pageOf(root, "protocol/WIRE.md", {
       Request: table => requestTable(root, table),
-      Code: () => tableOf(["Code", "When"], Object.entries(codes)),
+      Code: () => tableOf(["Code", "When"], Object.entries({ ...codes, ...codesOnWire })),
     }),
     pageOf(root, "bin/man/settings.md", { Key: settingTable }),
   ];

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { Refused } from "../../bin/context/with-daemon.ts";
-import { refusalText } from "../../bin/refusal-text.ts";
-import type { Refusal } from "../../protocol/codes.ts";
+import { refusalText, trailReason } from "../../bin/refusal-text.ts";
+import { codes, type Refusal } from "../../protocol/codes.ts";
 import { requests } from "../../protocol/schemas/requests.ts";
 
 const daemon = fileURLToPath(new URL("../../daemon", import.meta.url));
@@ -149,5 +149,12 @@ describe("a refusal", () => {
     const wrong = refusal("invalid_request", "task_create: dependsOn: expected a list");
     expect(refusalText(wrong, "terminal")).toBe("--needs: expected a list");
     expect(refusalText(refusal("invalid_request", "one: two"), "tools")).toBe("one: two");
+  });
+
+  it("of which the log has the code alone is told in words, without the fields of the wire", () => {
+    expect(trailReason({ code: "lock_deadlock" })).toBe("waiting would close a deadlock");
+    expect(trailReason({ code: "edits_held" })).toBe("another actor, or a person, froze the file");
+    const told = Object.keys(codes).map(code => trailReason({ code }) ?? "");
+    expect(told.filter(text => text.includes("`"))).toEqual([]);
   });
 });
