@@ -7,6 +7,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { quote } from "../../protocol/text.ts";
+import type { UserConfig } from "../config/config.ts";
 import type { Rules } from "../config/project-rules.ts";
 import type { Actor, FileRef } from "../core/frame/actors.ts";
 import { firstBlocker, type Requester, useOf, waitersOver } from "../core/locks/blockers.ts";
@@ -57,6 +58,8 @@ export class HookEvent implements Services {
   /** Says in the trail that Kite only observes the event, or that its actor is a guess. */
   recorder: Recorder;
   readonly observes: boolean;
+  /** The user's settings as the event found them; null: it did not ask. */
+  settings: UserConfig["values"] | null = null;
   /** Who probably acts, in words; null: the client tells it. */
   likelyActor: string | null = null;
   readonly call: Call;

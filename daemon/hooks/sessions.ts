@@ -155,7 +155,8 @@ export function heartbeat(
   if (active === true && calls.tasks.resting.size > 0) calls.tasks.atWork({ session, agent });
   const own = agent === null ? row : known;
   const isWork = active === true && !failed && !ended && teammate === undefined && row.dialogs.size === 0;
-  if (isWork && typeof attention !== "string" && own !== undefined && own.settledUntil > row.seenAt) {
+  const isSettled = own !== undefined && own.settledUntil > row.seenAt && own.settledUnder === event.settings;
+  if (isWork && typeof attention !== "string" && isSettled) {
     own.signAt = row.seenAt;
     return { did: "heartbeat", ok: true };
   }
@@ -171,6 +172,8 @@ export function heartbeat(
     agentGone(event, session, agent, stopped);
   }
   for (const part of points) part.changed?.(whose);
+  // Other settings may have a shorter limit, so the next sign under them is passed on.
+  if (own !== undefined) own.settledUnder = event.settings;
   return { did: "heartbeat", ok: true };
 }
 

@@ -101,7 +101,7 @@ export class HealthWatch {
     // A tool that ran had more time than what comes after it.
     else if (watched.at > own.signAt + this.#settingNow().quietMs)
       this.#arm(watched, own.signAt + this.#settingNow().quietMs);
-    // The log hears of a spawned agent's signs. A shorter limit that is set meanwhile counts a little later.
+    // The log hears of a spawned agent's signs.
     const isSpawned = spawnAt(this.#services.engine.state.spawns, session) !== undefined;
     if (own.active && own.failedAt === null && !isSpawned)
       own.settledUntil = own.signAt + limits.healthLookMs;

@@ -67,10 +67,12 @@ async function answer(services: Services & HookParts, request: RequestOf<"hook">
   const view = mounts instanceof MountView ? mounts : call.connection.view;
   const unclear = mounts instanceof MountView ? null : mounts;
   // The status line is a person's.
-  const observes = request.statusLine !== true && services.config.settings.values.mode === "observe";
+  const settings = services.config.settings.values;
+  const observes = request.statusLine !== true && settings.mode === "observe";
   const planned = planOf(services, adapter, request, view);
   const plan = planned instanceof Promise ? await planned : planned;
   const event = new HookEvent(services, services, call, plan, view, observes);
+  event.settings = settings;
   const marks = marksOf(event, request, services);
   const made: Answer = { request, unclear, beganMs, marks, outcomes: [], words: { output: "" } };
   try {

@@ -76,6 +76,8 @@ export interface Pulse {
   failedAt: number | null;
   /** Until then one more sign of work changes nothing for anybody. Whoever waits for one takes this back. */
   settledUntil: number;
+  /** The user's settings under which that holds; null: nobody asked for them. */
+  settledUnder: object | null;
 }
 
 /** What an agent asks a person since `at`, as the client words it. */
@@ -330,6 +332,7 @@ function pulse(active: boolean, clock: Clock): Pulse {
     doing: null,
     failedAt: null,
     settledUntil: 0,
+    settledUnder: null,
   };
 }
 
