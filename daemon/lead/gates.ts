@@ -136,9 +136,9 @@ async function gateWrite(
   action: ActionOf<"gate_write">,
   parts: LeadParts,
 ): Promise<HookOutcome | null> {
-  const { state } = event.engine;
+  const { engine } = event;
   const actor = event.actor(action);
-  const session = state.sessions.live.get(action.session);
+  const session = engine.state.sessions.live.get(action.session);
   if (session === undefined || action.isOwn) return passed("gate_write");
   const found = await event.ruledFile(action);
   // What cannot be read now holds nobody back: the lock, which comes next, tells of it.
@@ -148,6 +148,7 @@ async function gateWrite(
   if (rules.ignoresAnyway(path) || isKites(session, path)) return passed("gate_write");
   const within = await pathInProject(event, session, file);
   if (within === null) return passed("gate_write");
+  const { state } = engine;
   const declaration = state.declarations.live.get(noteKey(actor));
   const lead = leadOf(event, actor, declaration);
   const role = roleFacts(state, actor, session.project);

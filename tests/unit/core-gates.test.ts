@@ -19,6 +19,9 @@ import { roleOf } from "../../daemon/core/lead/roles.ts";
 import type { Declaration } from "../../daemon/core/tables/declarations.ts";
 import type { CommandOf } from "../../daemon/core/tables/entries.ts";
 import { isLeadRole } from "../../daemon/core/tables/role-words.ts";
+import type { HookEvent } from "../../daemon/hooks/event.ts";
+import { gateActions } from "../../daemon/lead/gates.ts";
+import type { LeadParts } from "../../daemon/lead/services.ts";
 import { usesOf } from "../../hooks/git/uses.ts";
 import {
   type GateFinding,
@@ -632,4 +635,33 @@ describe("the gate of roles", () => {
       expect(others.filter(line => uses(line).length > 0)).toEqual([]);
     });
   });
+});
+
+test("a write is judged by the state that is there once its file is known, also if a rebuild took its place", async () => {
+  const worlds = [new World(), new World()] as const;
+  for (const world of worlds) world.begin("ann", { project: "/p", worktree: "/p" });
+  const [before, after] = worlds;
+  after.state.declarations.live.set("ann", filled);
+  let { state } = before;
+  const rules = { gates: { ...off, codeView: "enforce" }, ignoresAnyway: () => false };
+  let asked = 0;
+  const event = {
+    engine: {
+      get state() {
+        return state;
+      },
+    },
+    presence: { of: () => ({ agents: new Map() }) },
+    actor: () => actor("ann"),
+    likelyActor: null,
+    ruledFile: async () => {
+      asked += 1;
+      await Promise.resolve();
+      if (asked === 2) state = after.state;
+      return { file: { key: "n:/p/src/a.ts", lexical: "/p/src/a.ts", file: "src/a.ts", dir: false }, rules };
+    },
+  } as unknown as HookEvent;
+  const action = { do: "gate_write", session: "ann", cwd: "/p", file: "src/a.ts", isOwn: false } as const;
+  const outcome = await gateActions.gate_write(event, action, {} as LeadParts);
+  expect(outcome).toMatchObject({ did: "gate_write", verdict: "allow" });
 });
