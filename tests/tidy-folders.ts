@@ -158,7 +158,6 @@ const oddFolders: ReadonlyMap<string, number> = new Map([
   ["bin/settings", 3],
   ["daemon/core/branches", 3],
   ["daemon/sharing", 37],
-  ["daemon/store", 16],
   ["hooks/client", 3],
   ["hooks/lead", 3],
   ["hooks/opencode/plugin", 3],

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import { limits } from "../../protocol/limits.ts";
 import { readStoreAddress } from "../store/address.ts";
-import { isProjectName } from "../store/project-name.ts";
+import { isProjectName } from "../store/shared-project.ts";
 import { globProblem } from "./glob.ts";
 
 // What a feature says of each of its settings: a table of these rows; `settings.ts` lists the tables.

@@ -8,7 +8,7 @@
 import { rmSync } from "node:fs";
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
-import { readPrivateFile, writePrivateFileUnsynced } from "../store/private-file.ts";
+import { readPrivateFile, writePrivateFileUnsynced } from "../store/private-files.ts";
 
 const heldSchema = z.object({
   task: z.object({ id: z.string(), number: z.number().optional(), description: z.string() }),

@@ -8,7 +8,7 @@ import { readState, writeState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
 import type { Entry } from "../core/tables/entries.ts";
 import type { Clock } from "../engine/clock.ts";
-import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";
+import { readPrivateFile, writePrivateFile } from "../store/private-files.ts";
 import { type CopyNow, CopyWriter } from "./copy-writer.ts";
 
 /** Which store it is a copy of, and as of when. */

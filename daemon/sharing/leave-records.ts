@@ -11,7 +11,7 @@ import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ContextItem } from "../core/tables/context.ts";
 import { resultOf, type Task } from "../core/tables/tasks.ts";
-import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";
+import { readPrivateFile, writePrivateFile } from "../store/private-files.ts";
 import { CopyRefused } from "./copy.ts";
 
 /** A task as it was. A field that is absent is not known: then both sides count as changed where they differ. */

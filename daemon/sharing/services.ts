@@ -1,8 +1,8 @@
 /** The services of the store that machines share. */
 import type { Needs } from "../hooks/parts.ts";
 import type { Services } from "../options.ts";
+import type { StoreRefusal } from "../store/address.ts";
 import type { NodeState } from "../store/node-id.ts";
-import type { StoreRefusal } from "../store/refusal.ts";
 import type { ProjectReader } from "../store/shared-project.ts";
 import type { SharedStore } from "./shared-store.ts";
 

@@ -4,9 +4,8 @@ import { readFileSync } from "node:fs";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { postgresJournal, type SharedJournal } from "../journal/shared-journal.ts";
 import { readStoreAddress } from "../store/address.ts";
-import { storeConnection } from "../store/connection.ts";
-import { bootId, machineName } from "../store/machine.ts";
-import { openNode } from "../store/node-id.ts";
+import { bootId, machineName, openNode } from "../store/node-id.ts";
+import { storeConnection } from "../store/private-files.ts";
 import type { SharedStoreOptions } from "./shared-store-options.ts";
 
 /** A store that machines share, and who this one is in it. */

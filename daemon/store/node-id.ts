@@ -1,19 +1,23 @@
 /**
- * The id of this home in a shared store: random, made once, and bound to the machine and to the home's place. So a home that
- * was copied to another machine or path is found out, and two nodes never speak under one id.
+ * Who this home is in a shared store: its node's id, and the machine's own id and name. A node's id is random, made once,
+ * and bound to the machine and to the home's place. So a home that was copied to another machine or path is found out, and
+ * two nodes never speak under one id.
  *
  * Invariants: after a crash at any point the file is the old one or the new one. It is on the disk before its id is used. It
- * has only hashes of what it is bound to, each with the id in it: nothing of the machine can be read from it.
+ * has only hashes of what it is bound to, each with the id in it: nothing of the machine can be read from it. The machine's
+ * id never leaves the machine; its name is for people.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";
+import { isIP } from "node:net";
+import { hostname } from "node:os";
 import * as z from "zod";
 import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { machineId } from "./machine.ts";
-import { readPrivateFile, writePrivateFile } from "./private-file.ts";
-import { refuseStore, type StoreRefusal } from "./refusal.ts";
+import { plain } from "../../protocol/text.ts";
+import { refuseStore, type StoreRefusal } from "./address.ts";
+import { readLinkedFile, readPrivateFile, writePrivateFile } from "./private-files.ts";
 
 type Places = Pick<KitePaths, "home" | "storeNode">;
 
@@ -94,6 +98,35 @@ export function renewNode(
   }
 }
 
+/** Files of systemd and of D-Bus; a machine has the same id in both. */
+const idFiles: readonly string[] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
+
+/**
+ * Returns what tells this machine from others: its id, if the system keeps one in a file. Else returns its name without the
+ * domain, which may change from network to network.
+ */
+export function machineId(files: readonly string[] = idFiles, host: string = hostname()): string {
+  for (const file of files) {
+    const found = readLinkedFile(file, limits.machineIdBytes, false);
+    // A file that is missing, or that no boot has filled yet, has no id; the next one may.
+    const id = found.is === "read" ? found.text.trim().toLowerCase() : "";
+    if (/^[0-9a-f]{32}$/.test(id) && !/^0+$/.test(id)) return `id ${id}`;
+  }
+  return `name ${firstLabel(host).toLowerCase()}`;
+}
+
+/** Returns what tells this start of the machine from others, also of a copy of its disk; empty where the system does not say. */
+export function bootId(file = "/proc/sys/kernel/random/boot_id"): string {
+  const found = readLinkedFile(file, limits.machineIdBytes, false);
+  return found.is === "read" ? found.text.trim() : "";
+}
+
+/** Returns the machine's name for people, as behind the @ in `alice@laptop`: one word of at most `limits.machineNameChars`. */
+export function machineName(host: string = hostname()): string {
+  const word = plain(firstLabel(host)).replace(/[\s@]+/g, "-");
+  return plain(word, limits.machineNameChars) || "machine";
+}
+
 function bondsOf(home: string, machine: string, node: string): Record<NodeBond, string> {
   const path = realpathSync.native(home);
   const inode = statSync(path, { bigint: true }).ino;
@@ -123,4 +156,9 @@ function copyText(home: string, differs: readonly NodeBond[]): string {
       ? "its id was made for a home at another path"
       : "its id was made for another folder at this path";
   return `${home} is a copy: ${what}; give this one an id of its own: kite store rejoin`;
+}
+
+/** Returns a host's name without its domain; an address as it is. */
+function firstLabel(host: string): string {
+  return isIP(host) === 0 ? (host.split(".").find(label => label !== "") ?? "") : host;
 }

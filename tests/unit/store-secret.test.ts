@@ -14,8 +14,14 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import { readStoreAddress, type StoreAddress } from "../../daemon/store/address.ts";
-import { type PassQuery, passwordIn } from "../../daemon/store/pass-file.ts";
-import { findSecrets, keepSecret, type SecretSearch, StoreSecret } from "../../daemon/store/secret.ts";
+import {
+  findSecrets,
+  keepSecret,
+  type PassQuery,
+  passwordIn,
+  type SecretSearch,
+  StoreSecret,
+} from "../../daemon/store/private-files.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
