@@ -1,4 +1,4 @@
-/** What goes wrong with a store: errors that end the journal, each with what to do, and what a statement's error means. */
+/** What goes wrong with a store, whatever it holds: errors with what to do, and what a statement's error means. */
 import { errorMessage, sqlState } from "./sql-state.ts";
 
 /** No store can be reached now; the journal tries again by itself. */
@@ -37,26 +37,6 @@ export class NoServer extends Error {
 /** The store follows a level of the schema that this program does not know. */
 export class StoreTooNew extends Error {
   override readonly name = "StoreTooNew";
-}
-
-/** The store has another history than this node has read: a backup was restored, or a failover lost entries. */
-export class StoreWentBack extends Error {
-  override readonly name = "StoreWentBack";
-}
-
-/** Entries that this node has yet to read were removed: it was away for too long. A new start reads a snapshot. */
-export class EntriesPruned extends Error {
-  override readonly name = "EntriesPruned";
-}
-
-/** Another daemon of the node lives, on a machine that was started otherwise: this one waits until it is silent. */
-export class NodeHeld extends Error {
-  override readonly name = "NodeHeld";
-}
-
-/** Another journal was opened for the same node. */
-export class NodeTwice extends Error {
-  override readonly name = "NodeTwice";
 }
 
 /**
@@ -149,6 +129,14 @@ export function lastingError(error: unknown, where: string): StoreUnfit | null {
   return advice === undefined
     ? null
     : new StoreUnfit(`the store ${where} said: ${errorMessage(error)}; ${advice}`, what);
+}
+
+/** Returns the error of a store that cannot be used now: a lasting one says what to do. */
+export function awayError(error: unknown, where: string): Error {
+  return (
+    lastingError(error, where) ??
+    new StoreAway(`the store ${where} cannot be used now: ${errorMessage(error)}`)
+  );
 }
 
 /** Whether a server refused the password. One of several servers is enough. */

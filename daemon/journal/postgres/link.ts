@@ -1,6 +1,6 @@
 /** Keeps one connection to the store, and makes a new one when it ends. */
 import type { Connection } from "./connection.ts";
-import { lastingError, StoreAway } from "./errors.ts";
+import { StoreAway } from "./errors.ts";
 import { errorMessage } from "./sql-state.ts";
 
 /** Since when the store cannot be reached, and why; what all connections of a journal know together. */
@@ -141,12 +141,4 @@ export class Link {
 
 function closedError(): StoreAway {
   return new StoreAway("the journal is closed");
-}
-
-/** Returns the error of a store that cannot be used now: a lasting one says what to do. */
-export function awayError(error: unknown, where: string): Error {
-  return (
-    lastingError(error, where) ??
-    new StoreAway(`the store ${where} cannot be used now: ${errorMessage(error)}`)
-  );
 }

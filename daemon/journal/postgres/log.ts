@@ -8,7 +8,6 @@ import { StoreLost } from "../journal.ts";
 import { appendName, refusedState } from "./append-function.ts";
 import type { StoreBounds } from "./bounds.ts";
 import type { Connection, Row, Value } from "./connection.ts";
-import { EntriesPruned, NodeHeld, NodeTwice, StoreWentBack } from "./errors.ts";
 import { schemaLevel, tableName } from "./schema.ts";
 import { sqlState } from "./sql-state.ts";
 
@@ -40,6 +39,26 @@ export interface Writer {
   readonly node: string;
   readonly epoch: number;
   readonly storeId: string;
+}
+
+/** The store has another history than this node has read: a backup was restored, or a failover lost entries. */
+export class StoreWentBack extends Error {
+  override readonly name = "StoreWentBack";
+}
+
+/** Entries that this node has yet to read were removed: it was away for too long. A new start reads a snapshot. */
+export class EntriesPruned extends Error {
+  override readonly name = "EntriesPruned";
+}
+
+/** Another daemon of the node lives, on a machine that was started otherwise: this one waits until it is silent. */
+class NodeHeld extends Error {
+  override readonly name = "NodeHeld";
+}
+
+/** Another journal was opened for the same node. */
+export class NodeTwice extends Error {
+  override readonly name = "NodeTwice";
 }
 
 /** A start of a node, before it has an epoch. */

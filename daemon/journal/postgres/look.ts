@@ -3,7 +3,7 @@ import type { JournalAddress } from "./address.ts";
 import { storeName } from "./address.ts";
 import { storeBounds } from "./bounds.ts";
 import { Connection } from "./connection.ts";
-import { awayError } from "./link.ts";
+import { awayError } from "./errors.ts";
 import { schemaLevel, tableName } from "./schema.ts";
 import { sqlState } from "./sql-state.ts";
 

@@ -25,9 +25,9 @@ import { Appends } from "./appends.ts";
 import { type StoreBounds, storeBounds } from "./bounds.ts";
 import { Connection } from "./connection.ts";
 import { Delivery } from "./delivery.ts";
-import { EntriesPruned, meaningOf, NodeTwice, StoreWentBack } from "./errors.ts";
-import { awayError, Link, Reach } from "./link.ts";
-import { type Position, StoreLog, type Writer } from "./log.ts";
+import { awayError, meaningOf } from "./errors.ts";
+import { Link, Reach } from "./link.ts";
+import { EntriesPruned, NodeTwice, type Position, StoreLog, StoreWentBack, type Writer } from "./log.ts";
 import { prepareSchema } from "./schema.ts";
 import { StoreSnapshots } from "./snapshots.ts";
 
