@@ -37,7 +37,7 @@ const wings: readonly Wing[] = [
   {
     folder: "daemon",
     rooms: words(
-      "bounded-map.ts core journal engine facts server instance store config options.ts trail sessions worktree views hooks rescue sharing lead leading.ts requests wiring.ts main.ts start.ts",
+      "bounded-map.ts core facts store journal engine server instance config options.ts trail sessions worktree views hooks rescue sharing lead leading.ts requests wiring.ts main.ts start.ts",
     ),
     against: [
       ["hooks", "leading.ts", 1, list],

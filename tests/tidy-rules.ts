@@ -27,6 +27,9 @@ const node = /^node:/;
 const adapters = /^hooks\/(?!client\/|install\/|opencode\/plugin\/|[\w-]+\/settings\/)/;
 const settings = /^hooks\/(?:install|[\w-]+\/settings)\//;
 
+/** The client of a shared store, which brings a package of its own. */
+const storeClient = /^daemon\/store\/(?:connection|errors)\.ts$/;
+
 /** Who may import whom; the first row that fits a file counts. */
 const table: readonly Allowed[] = [
   { folder: protocol, values: [protocol, /^zod$/, /^node:(?:buffer|os|path)$/], types: [] },
@@ -36,9 +39,10 @@ const table: readonly Allowed[] = [
     types: [protocol, /^hooks\/seam\//],
   },
   // Only a daemon with a store loads it.
+  { folder: storeClient, values: [storeClient, node, /^pg$/], types: [] },
   {
     folder: /^daemon\/journal\/postgres\//,
-    values: [/^daemon\/journal\//, /^protocol\/limits\.ts$/, node, /^pg$/],
+    values: [/^daemon\/journal\//, storeClient, /^protocol\/limits\.ts$/, node],
     types: [/^daemon\/core\//],
   },
   {

@@ -1,8 +1,9 @@
 /** Reaches a store before this machine joins it, and says what it is. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { type JournalAddress, lookAtStore, type StoreLook } from "../../daemon/journal/shared-journal.ts";
+import { lookAtStore, type StoreLook } from "../../daemon/journal/shared-journal.ts";
 import type { StoreAddress } from "../../daemon/store/address.ts";
+import type { JournalAddress } from "../../daemon/store/connection.ts";
 import { findSecrets, keepSecret, secretPlaces, storeConnection } from "../../daemon/store/private-files.ts";
 import type { AskSecret } from "../context/person.ts";
 import type { ProcessContext } from "../context/process-context.ts";

@@ -1,10 +1,9 @@
 /** The door to journals that several nodes share. Only a daemon with a store goes through it. */
+import type { JournalAddress } from "../store/connection.ts";
 import type { Journal } from "./journal.ts";
-import type { JournalAddress } from "./postgres/address.ts";
 import type { StoreLook } from "./postgres/look.ts";
 import type { PostgresJournalOptions } from "./postgres/postgres-journal.ts";
 
-export type { JournalAddress } from "./postgres/address.ts";
 export type { StoreLook } from "./postgres/look.ts";
 
 /** A journal elsewhere, which may not answer for a while. */

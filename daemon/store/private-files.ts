@@ -26,8 +26,8 @@ import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import type { JournalAddress } from "../journal/shared-journal.ts";
 import { refuseStore, type StoreAddress, type StoreRefusal } from "./address.ts";
+import type { JournalAddress } from "./connection.ts";
 
 /** The files that may have the password. */
 interface SecretPlaces {

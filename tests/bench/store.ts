@@ -1,7 +1,7 @@
 /** What the journal over PostgreSQL costs against the store's own write, and how fast a node reads a long log. */
 import type { Command, Entry, Proposal } from "../../daemon/core/tables/entries.ts";
-import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { PostgresJournal } from "../../daemon/journal/postgres/postgres-journal.ts";
+import { Connection } from "../../daemon/store/connection.ts";
 import { findPostgres, PostgresServer } from "../journal/postgres-server.ts";
 import { interleaved, median, ratio } from "./measure.ts";
 import { figure, plain, type Tables, table } from "./report.ts";

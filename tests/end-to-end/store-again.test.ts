@@ -1,7 +1,7 @@
 /** A machine that left a store and shares its project again, over one real PostgreSQL. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { Connection } from "../../daemon/journal/postgres/connection.ts";
+import { Connection } from "../../daemon/store/connection.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Message } from "./daemon.ts";
 import { database, Machine, wide } from "./store-machine.ts";

@@ -1,7 +1,7 @@
 /** Rows of `kite doctor` on a store: each is true, and says what mends it, over one real PostgreSQL. */
 import { writeFileSync } from "node:fs";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { Connection } from "../../daemon/journal/postgres/connection.ts";
+import { Connection } from "../../daemon/store/connection.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import { database, databaseCount, Machine, sql, wide } from "./store-machine.ts";
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { Connection, type Row } from "../../daemon/journal/postgres/connection.ts";
+import { Connection, type Row } from "../../daemon/store/connection.ts";
 import type { PostgresServer } from "../journal/postgres-server.ts";
 import { Home, type Message } from "./daemon.ts";
 import { kiteProgram } from "./kite.ts";

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Connection } from "../../daemon/journal/postgres/connection.ts";
+import { Connection } from "../../daemon/store/connection.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Message } from "./daemon.ts";
 import { database, databaseCount, Machine, sql, wide } from "./store-machine.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lastingError, NoServer, StoreUnfit } from "../../daemon/journal/postgres/errors.ts";
+import { lastingError, NoServer, StoreUnfit } from "../../daemon/store/errors.ts";
 
 /** An error as the server's own client makes it. */
 function serverError(code: string, routine: string): Error {

@@ -1,8 +1,8 @@
 /** The journal over PostgreSQL when its server is killed, stopped, replaced by a standby, or refuses the user. */
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { PostgresJournal } from "../../daemon/journal/postgres/postgres-journal.ts";
+import { Connection } from "../../daemon/store/connection.ts";
 import { Client, opened, wants } from "./commands.ts";
 import { PostgresServer } from "./postgres-server.ts";
 import { lineOf, quick, StoreWorld, settled, synchronousPair, withServer } from "./postgres-world.ts";

@@ -15,7 +15,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { JournalAddress } from "../../daemon/journal/postgres/address.ts";
+import type { JournalAddress } from "../../daemon/store/connection.ts";
 import { installPackage } from "./system-package.ts";
 
 const startMs = 60_000;

@@ -3,11 +3,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, it, onTestFinished } from "vitest";
 import type { Entry } from "../../daemon/core/tables/entries.ts";
 import type { StoreBounds } from "../../daemon/journal/postgres/bounds.ts";
-import { Connection, type Row } from "../../daemon/journal/postgres/connection.ts";
 import {
   PostgresJournal,
   type PostgresJournalOptions,
 } from "../../daemon/journal/postgres/postgres-journal.ts";
+import { Connection, type Row } from "../../daemon/store/connection.ts";
 import { Client } from "./commands.ts";
 import { findPostgres, PostgresServer, type ServerOptions } from "./postgres-server.ts";
 import { StoreProxy } from "./store-proxy.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { Connection } from "../../daemon/journal/postgres/connection.ts";
+import { Connection } from "../../daemon/store/connection.ts";
 import { openNode } from "../../daemon/store/node-id.ts";
 import { type Client, type Daemon, Home, type Message } from "../end-to-end/daemon.ts";
 import { PostgresServer } from "../journal/postgres-server.ts";

@@ -6,15 +6,14 @@
  * again with the same origins. The log takes each origin once, so the second append settles what became of the first.
  */
 import type { Entry, Proposal } from "../../core/tables/entries.ts";
+import type { Connection } from "../../store/connection.ts";
+import { errorMessage, type Meaning, meaningOf } from "../../store/errors.ts";
 import type { ProposeFailure } from "../journal.ts";
 import { brokenFailure, closedFailure, tooLargeFailure } from "../journal.ts";
 import type { StoreBounds } from "./bounds.ts";
-import type { Connection } from "./connection.ts";
-import { type Meaning, meaningOf } from "./errors.ts";
 import { awayFailure, busyFailure, fullStoreFailure, refusedFailure, unknownFailure } from "./failures.ts";
 import type { Link, Reach } from "./link.ts";
 import type { Position, Stored, StoreLog, Writer } from "./log.ts";
-import { errorMessage } from "./sql-state.ts";
 
 type Failed = (proposal: Proposal, reason: ProposeFailure) => void;
 

@@ -8,8 +8,8 @@
  */
 import { limits } from "../../../protocol/limits.ts";
 import type { Entry } from "../../core/tables/entries.ts";
+import type { Connection } from "../../store/connection.ts";
 import type { StoreBounds } from "./bounds.ts";
-import type { Connection } from "./connection.ts";
 import type { Link, Reach } from "./link.ts";
 import type { Position, Stored, StoreLog } from "./log.ts";
 

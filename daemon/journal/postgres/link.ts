@@ -1,7 +1,6 @@
 /** Keeps one connection to the store, and makes a new one when it ends. */
-import type { Connection } from "./connection.ts";
-import { StoreAway } from "./errors.ts";
-import { errorMessage } from "./sql-state.ts";
+import type { Connection } from "../../store/connection.ts";
+import { errorMessage, StoreAway } from "../../store/errors.ts";
 
 /** Since when the store cannot be reached, and why; what all connections of a journal know together. */
 export class Reach {

@@ -4,12 +4,12 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Command, Entry, Proposal } from "../../core/tables/entries.ts";
+import type { Connection, Row, Value } from "../../store/connection.ts";
+import { sqlState } from "../../store/errors.ts";
 import { StoreLost } from "../journal.ts";
 import { appendName, refusedState } from "./append-function.ts";
 import type { StoreBounds } from "./bounds.ts";
-import type { Connection, Row, Value } from "./connection.ts";
 import { schemaLevel, tableName } from "./schema.ts";
-import { sqlState } from "./sql-state.ts";
 
 /** How far a node knows the log: the last entry's place, and the mark of its append (a number as text). */
 export interface Position {

@@ -1,11 +1,8 @@
 /** Looks at a store before a machine joins it, and for `kite doctor`: it makes and changes nothing. */
-import type { JournalAddress } from "./address.ts";
-import { storeName } from "./address.ts";
+import { Connection, type JournalAddress, storeName } from "../../store/connection.ts";
+import { awayError, sqlState } from "../../store/errors.ts";
 import { storeBounds } from "./bounds.ts";
-import { Connection } from "./connection.ts";
-import { awayError } from "./errors.ts";
 import { schemaLevel, tableName } from "./schema.ts";
-import { sqlState } from "./sql-state.ts";
 
 /** What a store is, as far as this user may see. */
 export interface StoreLook {

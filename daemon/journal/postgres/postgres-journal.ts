@@ -11,6 +11,8 @@
  *   `awaySinceMs` says since when. It goes on by itself.
  */
 import type { Entry, Proposal } from "../../core/tables/entries.ts";
+import { Connection, type JournalAddress, storeName } from "../../store/connection.ts";
+import { awayError, meaningOf } from "../../store/errors.ts";
 import {
   type Found,
   type Journal,
@@ -20,12 +22,9 @@ import {
   type Snapshot,
   StoreLost,
 } from "../journal.ts";
-import { type JournalAddress, storeName } from "./address.ts";
 import { Appends } from "./appends.ts";
 import { type StoreBounds, storeBounds } from "./bounds.ts";
-import { Connection } from "./connection.ts";
 import { Delivery } from "./delivery.ts";
-import { awayError, meaningOf } from "./errors.ts";
 import { Link, Reach } from "./link.ts";
 import { EntriesPruned, NodeTwice, type Position, StoreLog, StoreWentBack, type Writer } from "./log.ts";
 import { prepareSchema } from "./schema.ts";

@@ -5,10 +5,9 @@
  * name their columns. A change that does more is a new level, which earlier programs refuse.
  */
 import { randomBytes } from "node:crypto";
+import type { Connection, Row } from "../../store/connection.ts";
+import { lastingError, StoreTooNew, sqlState } from "../../store/errors.ts";
 import { appendFunction } from "./append-function.ts";
-import type { Connection, Row } from "./connection.ts";
-import { lastingError, StoreTooNew } from "./errors.ts";
-import { sqlState } from "./sql-state.ts";
 
 /** The level of the schema that this program knows. */
 export const schemaLevel = 1;

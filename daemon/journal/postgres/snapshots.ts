@@ -5,9 +5,9 @@
  * newest snapshots stay, and all entries from the older one's place on. An entry stays until every node of the last day has
  * read it.
  */
+import type { Connection } from "../../store/connection.ts";
 import type { Pieces, Snapshot } from "../journal.ts";
 import type { StoreBounds } from "./bounds.ts";
-import type { Connection } from "./connection.ts";
 import type { Position, Writer } from "./log.ts";
 import { tableName } from "./schema.ts";
 

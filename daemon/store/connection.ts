@@ -1,9 +1,42 @@
-/** One connection to PostgreSQL: statements with a time-out, and its end. */
+/**
+ * One connection to PostgreSQL: to which servers, statements with a time-out, and its end. It is a border of bundles: the
+ * client for PostgreSQL is in the program of the journal alone, so all others import types of this file and nothing else.
+ *
+ * Invariants: all of an address is given: the environment's PG... variables do not count. A connection that is lost stays
+ * lost, and each statement on it rejects.
+ *
+ * `store/private-files.ts` gives what it connects by, `store/errors.ts` says what its errors mean.
+ */
 import type { ConnectionOptions } from "node:tls";
 import { Client, type ClientConfig } from "pg";
-import type { JournalAddress, JournalHost } from "./address.ts";
-import { NoServer, StoreUnfit } from "./errors.ts";
-import { errorMessage } from "./sql-state.ts";
+import { errorMessage, NoServer, StoreUnfit } from "./errors.ts";
+
+/** One of the store's servers. */
+export interface JournalHost {
+  /** A name or an address, or the directory of a unix socket, which begins with `/`. */
+  readonly host: string;
+  readonly port: number;
+  /**
+   * False: no TLS, for a server on this machine. Else the server's certificate and name are checked. Each connection calls
+   * `readCa`, which returns the certificates that count in place of the system's. If they cannot be read, its error says
+   * why.
+   */
+  readonly tls: false | { readonly minVersion?: "TLSv1.2"; readonly readCa?: () => string };
+  /**
+   * Called for each connection whose server asks for a password, which is kept nowhere else; null: there is none. What it
+   * throws says why none can be read, and what to do.
+   */
+  readonly password: () => string | null;
+}
+
+export interface JournalAddress {
+  /** The servers of one store, the first one first; that which takes writes is used. */
+  readonly hosts: readonly JournalHost[];
+  readonly database: string;
+  readonly user: string;
+  /** The schema of Kite's tables: small letters, digits and `_`. */
+  readonly schema: string;
+}
 
 export type Value = string | number | boolean | Buffer | null;
 /** A column is text as PostgreSQL writes it, but for numbers of four bytes, booleans and bytes. */
@@ -159,6 +192,11 @@ export class Connection {
     streamOf(this.#client)?.destroy();
     this.#onLost(this.#lost);
   }
+}
+
+/** Returns how people name the store; the password is no part of it. */
+export function storeName({ hosts, database, user }: JournalAddress): string {
+  return `${user}@${hosts.map(({ host, port }) => `${host}:${port}`).join(",")}/${database}`;
 }
 
 function tlsOptions({ readCa, ...tls }: Exclude<JournalHost["tls"], false>): ConnectionOptions {

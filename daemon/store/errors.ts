@@ -1,5 +1,9 @@
-/** What goes wrong with a store, whatever it holds: errors with what to do, and what a statement's error means. */
-import { errorMessage, sqlState } from "./sql-state.ts";
+/**
+ * What goes wrong with a store, whatever it holds: errors with what to do, and what a statement's error means.
+ *
+ * Invariants: a statement whose effect is not known counts as `unsure`. What a person can do follows the server's own words,
+ * of which the first line is shown.
+ */
 
 /** No store can be reached now; the journal tries again by itself. */
 export class StoreAway extends Error {
@@ -75,6 +79,21 @@ export function meaningOf(error: unknown): Meaning {
   const code = sqlState(error);
   if (code === null) return "unsure";
   return meanings.find(([prefix]) => code.startsWith(prefix))?.[1] ?? "unsure";
+}
+
+/** The five characters that name a server's error, or null: the error is the connection's or the program's. */
+export function sqlState(error: unknown): string | null {
+  if (!(error instanceof Error) || !("code" in error)) return null;
+  const { code } = error;
+  // Errors of Node have codes, too: longer ones, as ECONNRESET, or ERR_...
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+/** The first line of an error's message, or its code: an error of several tries to connect has no message. */
+export function errorMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const [line = ""] = error.message.split("\n");
+  return line !== "" ? line : "code" in error ? String(error.code) : error.name;
 }
 
 /** What a person can do about a store that refuses this user, by SQLSTATE. */
