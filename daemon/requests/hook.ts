@@ -126,7 +126,8 @@ function marksOf(
   if (session !== null && (marks.has("untold") || untoldAgents.has(session))) marks.add("guessed");
   if (session !== null && home !== null) marks.add("home");
   if (session !== null && (transcript !== null || view !== null)) marks.add("client");
-  if (offSwitches.read() !== nothingOff) marks.add("off");
+  // To guess who acts takes a look at a transcript, and Kite may be switched off meanwhile.
+  if (marks.has("guessed") || offSwitches.read() !== nothingOff) marks.add("off");
   // The event's other hook counts it; the status line is no event.
   if (!wake && !statusLine) marks.add("counted");
   if (plan.refuses !== undefined && !observes) marks.add("warned");

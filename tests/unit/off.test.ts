@@ -24,6 +24,9 @@ import {
   strangeWorktree,
   withoutWaits,
 } from "../../daemon/config/off-switch.ts";
+import { emptyState } from "../../daemon/core/snapshot.ts";
+import { hook } from "../../daemon/requests/hook.ts";
+import type { Call } from "../../daemon/server/call.ts";
 import { actionTraits, type HookAction } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
@@ -394,4 +397,48 @@ describe("copies that tell who changed a file", () => {
     expect(isChanged(paths(), "config")).toBe(false);
     expect(told).toHaveLength(1);
   });
+});
+
+it("counts for an event whose actor is looked up meanwhile", async () => {
+  const looks = {
+    switches: nothingOff,
+    likelySubagent: async () => {
+      await Promise.resolve();
+      looks.switches = { ...nothingOff, all: { until: null } };
+      return null;
+    },
+  };
+  const plan = {
+    ...{
+      event: "Stop",
+      session: id,
+      agent: null,
+      transcript: "/t.jsonl",
+      home: null,
+      tool: null,
+      file: null,
+    },
+    ...{ doing: null, actions: [], answer: () => ({ output: "told" }) },
+  };
+  const adapter = { name: "c", limits: { lockWaitMaxMs: 0 }, plan: () => plan };
+  const recorder = { note: () => {} };
+  const services = {
+    ...{ node: "n", clock: { now: () => 0, wall: () => now }, engine: { state: emptyState() }, presence: {} },
+    ...{ facts: { likelySubagent: looks.likelySubagent }, recorder, points: [], calls: { ids: {} } },
+    entry: {
+      ...{ adapters: new Map([[undefined, adapter]]), socket: "", counts: new Map() },
+      untoldAgents: new Set([id]),
+    },
+    config: {
+      settings: { values: { mode: "act", lockWaitMs: 0, clientLockWaitMs: {} } },
+      ...{ ownFiles: { home: "" }, offSwitches: { read: () => looks.switches } },
+    },
+  } as unknown as Parameters<typeof hook>[0];
+  const reply = await new Promise<object>((resolve, reject) => {
+    const connection = { markHook: () => {}, view: null, push: () => {} };
+    const alone = (work: Promise<void>) => void work.catch(reject);
+    const call = { connection, alone, reply: resolve, wasParked: true } as unknown as Call;
+    hook(services, { event: {} }, call);
+  });
+  expect(reply).toEqual({ ok: true, output: "" });
 });
