@@ -1,6 +1,7 @@
 /** Changes of what a machine shares, while its daemon says anew what it shares. */
 import { expect, it } from "vitest";
 import { bothLogs } from "../../daemon/sharing/both-logs.ts";
+import { loadCopy } from "../../daemon/sharing/copy-file.ts";
 import { LeaveRecords } from "../../daemon/sharing/leave-records.ts";
 import { shareProject } from "../../daemon/sharing/share.ts";
 import { storeState } from "../../daemon/sharing/show.ts";
@@ -111,7 +112,8 @@ it("knows after a kill which store it joined", async () => {
   const all = new MemoryStoreOfAll();
   const first = await machine("laptop", all, { copyPath });
   expect(await first.store.open(10_000)).toBe(true);
-  // The first one is not stopped: nothing more is kept.
+  // The first one is not stopped, and keeps nothing more: two that write one copy at once take it from each other.
+  await expect.poll(() => loadCopy(copyPath)?.state ?? null).not.toBeNull();
   const second = await machine("laptop", all, { copyPath });
   expect(await second.store.open(10_000)).toBe(true);
   expect(all.knownIds).toEqual([null, all.id]);
