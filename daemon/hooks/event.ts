@@ -176,10 +176,10 @@ export interface Answer {
 export type Words = ReturnType<HookPlan["answer"]>;
 
 /**
- * What is true of an event. `untold`: the client says that a subagent acts, and not which. `guessed`: its session's client did.
- * `home`: it tells where the client keeps its files. `client`: it tells of the client that its session runs in. `off`: `kite off` is in force somewhere. `observed`: Kite only observes.
- * `counted`: no other hook of the event counts it. `warned`: the adapter itself refuses the step. `refused`: an action was
- * refused. `denied`: its tool was.
+ * What is true of an event. `untold`: the client says that a subagent acts, and not which. `guessed`: an earlier event of the
+ * session was such a one. `home`: the event tells where the client keeps its files. `client`: the event tells of the client
+ * itself. `off`: `kite off` is in force somewhere. `observed`: Kite only observes. `counted`: no other hook of the event counts
+ * it. `warned`: the adapter itself refuses the step. `refused`: an action was refused. `denied`: the tool was.
  */
 export type Mark =
   | "untold"

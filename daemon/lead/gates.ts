@@ -1,6 +1,6 @@
 /**
  * The actions that ask the gates: before a write, a shell line or a stop, before a task counts as completed. A shell line asks
- * only where the role restricts its agent.
+ * only if a role restricts its agent.
  */
 
 import { dirname, relative } from "node:path";
@@ -74,13 +74,12 @@ export async function completionFindings(
   task: string | null,
   cwd: string | null,
 ): Promise<GateFinding[]> {
-  const { state } = services.engine;
-  const session = state.sessions.live.get(actor.session);
+  const session = services.engine.state.sessions.live.get(actor.session);
   if (session === undefined) return [];
   const { gates } = await parts.config.rules.at(session);
   if (gates.quality === "off") return changedText(parts, session);
   const me = { actor, ancestors: services.presence.ancestors(actor.session, actor.agent) };
-  const declaration = state.declarations.live.get(noteKey(actor));
+  const declaration = services.engine.state.declarations.live.get(noteKey(actor));
   const { openDebate, project } = aboutTask(services, task, session);
   const place = await placeOf(services, session, project, cwd);
   const { runs, ...standing } = await checkFacts(services, parts, me, place, declaration);
@@ -178,7 +177,7 @@ async function gateShell(
   for (const use of uses)
     if (use.does === "git" && !(use.commits && (await isInOwn(event, session.worktree, use))))
       beyondOwn.push(use.name);
-  const role = roleFacts(state, actor, session.project);
+  const role = roleFacts(event.engine.state, actor, session.project);
   const findings = beforeShell(gates, { role, git: named("git"), beyondOwn, runs: named("run") });
   return decided(event, parts, "gate_shell", actor, findings);
 }

@@ -174,15 +174,15 @@ class TeamGate {
   async #message(home: string, to: string): Promise<Found> {
     const { client, looks } = this.#asked;
     const { team, lead } = this.#place;
-    const { state } = this.#event.engine;
+    const { engine } = this.#event;
     // Nobody is proven dead: the file need not be read.
-    const member = state.members.get(lead)?.get(bareName(to));
+    const member = engine.state.members.get(lead)?.get(bareName(to));
     if (member?.gone === undefined) return nothing;
     const listed = await looks.team(home, team);
     if (listed === null) return nothing;
     if ("unreachable" in listed) return { ...nothing, unread: listed.unreachable };
     const names = new Set(listed.members.map(({ name }) => name));
-    return { ...nothing, findings: deadLetter(to, names, membersOf(state, client, listed, lead)) };
+    return { ...nothing, findings: deadLetter(to, names, membersOf(engine.state, client, listed, lead)) };
   }
 
   async #change(home: string, change: TaskChange): Promise<Found> {

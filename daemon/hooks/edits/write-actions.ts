@@ -206,16 +206,17 @@ async function changedWhile(
   ranMs: number | null,
   since: number,
 ): Promise<Written[]> {
-  const { state } = services.engine;
+  const { engine } = services;
   const changed: Written[] = [];
-  for (const key of watchedKeys(services.engine.state, actor.session)) {
+  for (const key of watchedKeys(engine.state, actor.session)) {
+    const { state } = engine;
     // The holder is writing this file: the end of that write reports it.
     if ((state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
     const work = state.writes.files.get(key);
     const file =
       work === undefined ? (state.locks.holds.get(key) ?? { key }) : { key, path: pathOfWork(work) };
     const at = await edits.baselines.changed(file);
-    if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
+    if (at === null || at < since || (engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
     if (ranMs !== null && isAftermath(services, edits, key, at, ranMs)) continue;
     const one = work ?? (await writtenAt(services, file, actor.session));
     if (one === null) continue;
