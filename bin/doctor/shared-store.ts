@@ -7,9 +7,8 @@ import { readNode } from "../../daemon/store/node-id.ts";
 import { storeConnection } from "../../daemon/store/private-files.ts";
 import type { StoreShowReply } from "../../protocol/schemas/store.ts";
 import type { ProcessContext } from "../context/process-context.ts";
-import { clockSkewMs, lackText, skewText } from "../store/look.ts";
 import { storelessText, storeText } from "../view/store.ts";
-import { counted, duration } from "../view/text.ts";
+import { clean, counted, duration } from "../view/text.ts";
 import type { Check } from "./results.ts";
 import { fail, ok, restart, warn } from "./results.ts";
 
@@ -120,4 +119,37 @@ async function showOf({ connect, cwd }: ProcessContext): Promise<StoreShowReply 
     if (error instanceof LocalError) return null;
     throw error;
   }
+}
+
+// What a store lacks, for who joins it as for the checks.
+
+/** The first version of PostgreSQL that Kite is made for. */
+const serverMin = 13;
+
+/** Returns why the store cannot be joined as it is, with what to do, or null. */
+export function lackText({ server, tables, isHidden, lacks, user, schema }: StoreLook): string | null {
+  if (Number.parseInt(server, 10) < serverMin)
+    return `the store is PostgreSQL ${server}, and Kite needs ${serverMin} or later: let its administrator update it`;
+  if (tables !== null && !tables.isKnown)
+    return `the store has tables of level ${tables.level}, which this program does not know: update Kite`;
+  if (lacks.length === 0) return null;
+  const may = `the store's user ${clean(user)} may not: ${lacks.join(", ")}`;
+  const role = clean(nameIn(user));
+  if (tables === null && !isHidden)
+    return `${may}; let its administrator make the schema for it: CREATE SCHEMA ${schema} AUTHORIZATION ${role}`;
+  const grants = `GRANT USAGE ON SCHEMA ${schema} TO ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`;
+  return `${may}; let its administrator give it the rights: ${grants}`;
+}
+
+/** Returns a name as a statement writes it. */
+function nameIn(user: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(user) ? user : `"${user.replaceAll('"', '""')}"`;
+}
+
+/** A store's clock that differs by more is worth a word. */
+export const clockSkewMs = 5_000;
+
+export function skewText(aheadMs: number): string {
+  const seconds = Math.round(Math.abs(aheadMs) / 1000);
+  return `its clock is ${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} this machine's: times of tasks and messages are the store's`;
 }

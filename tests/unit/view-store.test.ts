@@ -1,7 +1,7 @@
 /** How people read of a store that machines share. */
 import { describe, expect, it, test } from "vitest";
-import { lackText } from "../../bin/store/look.ts";
-import { noteLines } from "../../bin/store/share.ts";
+import { noteLines } from "../../bin/commands/store.ts";
+import { lackText } from "../../bin/doctor/shared-store.ts";
 import { machinesText, storeText } from "../../bin/view/store.ts";
 import type { StoreLook } from "../../daemon/journal/shared-journal.ts";
 import { replyOf } from "../../daemon/sharing/requests.ts";
