@@ -9,13 +9,13 @@ import type { LockRow } from "../../protocol/schemas/lock.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { actingSession } from "../context/actor.ts";
-import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../context/caller.ts";
+import { agentCalled, agentElsewhere, agentsOf, type NamedAgent, noAgent } from "../context/caller.ts";
 import { refuseAgent } from "../context/person.ts";
 import { type Client, type ProcessContext, type Run, screenOf } from "../context/process-context.ts";
 import { projectOf } from "../context/project.ts";
 import { numbering, type Worded } from "../context/task-numbers.ts";
 import { terminalTexts, titlesFor } from "../context/terminals.ts";
-import { ask, fail, printDone, printShown, rowsOf, withDaemon } from "../context/with-daemon.ts";
+import { fail, granted, printDone, printShown, rowsOf, withDaemon } from "../context/with-daemon.ts";
 import { leadRoles, spawnOutput } from "../leading.ts";
 import { trailFlushed } from "../trail/explained.ts";
 import { logLines } from "../trail/sentences.ts";
@@ -416,7 +416,11 @@ export async function rename(
   if (refused !== null) return refused;
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, async client => {
-    const answer = await ask(client, "session_rename", { ...acting, of, name: second ?? first, project });
+    const found = await client.request("session_rename", { ...acting, of, name: second ?? first, project });
+    const isGone = !found.ok && found.code === "recipient_gone";
+    const there = isGone ? await agentElsewhere(client, of, project) : null;
+    if (there !== null) throw there;
+    const answer = granted(found);
     return printDone(world, json, answer, () => [
       `${clean(answer.was)} is called ${clean(answer.name)} now.`,
     ]);

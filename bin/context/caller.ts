@@ -8,6 +8,7 @@ import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { type Acting, actingSession, isTerminalSession } from "./actor.ts";
 import type { Client, ProcessContext } from "./process-context.ts";
 import { projectOf } from "./project.ts";
@@ -147,18 +148,40 @@ export async function noAgent(
   agents: readonly NamedAgent[],
   name: string,
 ): Promise<Refused> {
-  const others = client.daemon.sharedStoreId === undefined ? [] : await rowsOf(client, "elsewhere");
-  const found = others.find(
-    one => one.name === name || one.id === name || one.name === `${name}@${one.machine}`,
-  );
-  if (found !== undefined) {
-    const { machine } = found;
-    const error = `${found.name} works on ${machine}: only Kite on ${machine} does that; run the command there`;
-    return new Refused(refuse("elsewhere", error, { to: name, machine }));
-  }
+  const there = await agentElsewhere(client, name);
+  if (there !== null) return there;
   const some = agents.slice(0, limits.recipientsNamedMax).map(one => one.name);
   const here = some.length === 0 ? "no agent is active" : `active: ${some.join(", ")}`;
   return new Refused(refuse("recipient_gone", `no agent is called ${name}; ${here}`, { to: name }));
+}
+
+/**
+ * Returns the refusal for a name that an agent of another machine has, which says on which machine it is. Null if none has
+ * it, or if this machine shares no store. `project`: only agents of it count.
+ */
+export async function agentElsewhere(
+  client: Pick<Client, "request" | "daemon">,
+  name: string,
+  project?: string,
+): Promise<Refused | null> {
+  if (client.daemon.sharedStoreId === undefined) return null;
+  const others = await rowsOf(client, "elsewhere", project === undefined ? {} : { project });
+  const found = others.filter(one => one.name === name || one.id === name || nameThere(one) === name);
+  const [first] = found;
+  if (first === undefined) return null;
+  const { machine } = first;
+  const named = found.slice(0, limits.recipientsNamedMax).map(one => `${one.name} works on ${one.machine}`);
+  const whose = found.length === 1 ? `Kite on ${machine}` : "Kite on its machine";
+  // A line that named it otherwise would fail there.
+  const called = name === nameThere(first) ? "" : `, where it is called ${nameThere(first)}`;
+  const error = `${named.join(", ")}: only ${whose} does that; run the command there${called}`;
+  return new Refused(refuse("elsewhere", error, { to: name, machine }));
+}
+
+/** Returns what its own machine calls an agent of another machine. */
+function nameThere({ name, machine }: ElsewhereRow): string {
+  const ending = `@${machine}`;
+  return name.endsWith(ending) ? name.slice(0, -ending.length) : name;
 }
 
 function agentsCalled<A extends NamedAgent>(agents: readonly A[], wanted: string): A[] {
@@ -193,7 +216,7 @@ export async function namedSession(world: ProcessContext): Promise<Acting | null
     if ((await rowsOf(client, "sessions", { id: name })).length > 0) return null;
     const agents = agentsOf(await rowsOf(client, "sessions"));
     const found = await agentCalled(world, agents, name);
-    if (found === null) throw unknown(agents, name);
+    if (found === null) throw (await agentElsewhere(client, name)) ?? unknown(agents, name);
     return found.agent === null ? { id: found.id } : { id: found.id, agent: found.agent };
   } finally {
     client.close();

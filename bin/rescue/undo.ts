@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import { agentElsewhere } from "../context/caller.ts";
 import { isYes, terminalQuestion } from "../context/person.ts";
 import {
   type ProcessContext,
@@ -264,6 +265,8 @@ async function lastBy(world: ProcessContext, asker: Asker, name: string): Promis
   });
   const found = rows.find(row => row.kind === "write" && isBy(row, name));
   if (found !== undefined) return found;
+  const there = await agentElsewhere(asker.client, name, project ?? undefined);
+  if (there !== null) throw there;
   const error = `Kite keeps no write of ${name} in this project; kite rescue and kite history FILE show what it keeps`;
   throw new Refused({ ok: false, code: "unknown_version", error });
 }

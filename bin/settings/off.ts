@@ -16,7 +16,7 @@ import { projectRoot } from "../../hooks/claude-code/settings/files.ts";
 import { InstallFailed, readText, whileLocked, writeWhole } from "../../hooks/install/file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actingSession } from "../context/actor.ts";
-import { agentCalled } from "../context/caller.ts";
+import { agentCalled, agentElsewhere } from "../context/caller.ts";
 import { type RefuseOptions, refuseAgent } from "../context/person.ts";
 import { type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../context/with-daemon.ts";
@@ -184,7 +184,10 @@ async function sessionScope(world: ProcessContext, session: string): Promise<Sco
       const rows = await rowsOf(client, "sessions");
       const main = rows.map(({ id, name, project }) => ({ id, agent: null, name, project }));
       const found = await agentCalled(world, main, session);
-      if (found === null) return `no session is called ${session}; see kite status --sessions`;
+      if (found === null) {
+        const there = await agentElsewhere(client, session);
+        return there?.message ?? `no session is called ${session}; see kite status --sessions`;
+      }
       return { is: "session", id: found.id, name: found.name };
     } finally {
       client.close();

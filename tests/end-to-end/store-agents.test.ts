@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Client, Message } from "./daemon.ts";
+import { commit } from "./store-branches.ts";
 import { database, Machine } from "./store-machine.ts";
 
 /** An agent of the machine, at work in its clone. */
@@ -56,8 +57,21 @@ await withServer("agents that share a store", server => {
       const next = { hook_event_name: "UserPromptSubmit", prompt: "go on" };
       expect(await hook(alice, a, "alice", next)).not.toContain("hello from b");
 
-      const elsewhere = await b.fails("go", "alice");
-      expect(elsewhere).toMatch(/works on .*: only Kite on .* does that; run the command there/);
+      // What acts on her is done on her machine alone.
+      commit(b, "first.ts", "one");
+      const { elsewhere } = (await b.json("status")) as unknown as {
+        readonly elsewhere: readonly { readonly name: string; readonly machine: string }[];
+      };
+      const { name = "", machine = "" } = elsewhere[0] ?? {};
+      expect(name).toBe(`alice@${machine}`);
+      const there = `${name} works on ${machine}: only Kite on ${machine} does that; run the command there`;
+      for (const word of ["go", "stop", "attach", "merge"])
+        expect(await b.fails(word, "alice")).toBe(`kite: ${there}\n`);
+      for (const words of [
+        ["stop", name],
+        ["rename", name, "ann"],
+      ])
+        expect(await b.fails(...words)).toBe(`kite: ${there}, where it is called alice\n`);
     });
 
     it("have their tasks given back by a person, and by their end", { timeout: 240_000 }, async () => {

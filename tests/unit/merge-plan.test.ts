@@ -5,6 +5,7 @@ import { Refused } from "../../bin/context/with-daemon.ts";
 import { reasonFor } from "../../bin/lead/merge/git.ts";
 import { wrongUsage } from "../../bin/lead/merge/merge.ts";
 import { branchOf, inOrder, type Known, type Placed } from "../../bin/lead/merge/plan.ts";
+import { refuse } from "../../protocol/codes.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
@@ -73,6 +74,7 @@ describe("a name", () => {
     spawns: [],
     exists: async branch =>
       ["main", "pay", "cart", "ab", "-x", "lone"].includes(branch.slice("refs/heads/".length)),
+    elsewhere: async () => null,
   };
   const of = (name: string, more: Partial<Known> = {}) =>
     branchOf({ cwd: "/p" } as ProcessContext, { ...known, ...more }, name);
@@ -105,6 +107,17 @@ describe("a name", () => {
       /no local branch nobody, .*; active here: alice, alice\/Explore/,
     );
     await expect(of("nobody", { sessions: [] })).rejects.toThrow("no agent is active here");
+  });
+
+  it("of an agent of another machine is refused, unless a branch here has it", async () => {
+    const asked: string[] = [];
+    const elsewhere = async (name: string) => {
+      asked.push(name);
+      return new Refused(refuse("elsewhere", `${name} works on laptop`));
+    };
+    await expect(of("nobody", { elsewhere })).rejects.toThrow("nobody works on laptop");
+    expect(await of("lone", { elsewhere })).toEqual({ branch: "refs/heads/lone", author: null });
+    expect(asked).toEqual(["nobody"]);
   });
 });
 
@@ -140,6 +153,7 @@ describe("the name of a spawned agent", () => {
       ["main", "worktree-bob", "worktree-old", "other", "worktree-dan", "worktree-lou"].includes(
         branch.slice("refs/heads/".length),
       ),
+    elsewhere: async () => null,
   };
   const of = (name: string) => branchOf({ cwd: "/p" } as ProcessContext, known, name);
   const author = (id: string, name: string) => ({ id, agent: null, name, project: "/p" });

@@ -6,7 +6,7 @@ import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { TaskRow } from "../../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
-import { agentCalled, agentsOf, type NamedAgent } from "../../context/caller.ts";
+import { agentCalled, agentElsewhere, agentsOf, type NamedAgent } from "../../context/caller.ts";
 import type { Client, ProcessContext } from "../../context/process-context.ts";
 import { Refused, rowsOf } from "../../context/with-daemon.ts";
 import { type AgentBranch, branchOfAgent, branchOfRecord, branchOfSession } from "../spawn/look.ts";
@@ -134,6 +134,8 @@ export interface Known {
   readonly spawns: readonly SpawnRow[];
   /** Whether there is a local branch of this full name. */
   readonly exists: (branch: string) => Promise<boolean>;
+  /** Returns the refusal for a name that an agent of another machine has; null: none has it. */
+  readonly elsewhere: (name: string) => Promise<Refused | null>;
 }
 
 /**
@@ -157,6 +159,8 @@ export async function branchOf(world: ProcessContext, all: Known, name: string):
   if (branch === null) {
     if (author !== null) throw refused(name, `${author.name} works on no branch; name the branch to merge`);
     if (isBranch) return { branch: ref, author: authorOf(ref, known) };
+    const there = await known.elsewhere(name);
+    if (there !== null) throw there;
     const some = agents.slice(0, limits.recipientsNamedMax).map(one => one.name);
     const here = some.length === 0 ? "no agent is active here" : `active here: ${some.join(", ")}`;
     throw refused(name, `there is no local branch ${name}, and no agent of that name; ${here}`);
@@ -306,9 +310,11 @@ export async function planOf(
 ): Promise<readonly Planned[]> {
   const [sessions, spawns] = [await rowsOf(client, "sessions"), await rowsOf(client, "spawns", { project })];
   const exists = (branch: string) => branchExists(git, branch);
+  const elsewhere = (name: string) => agentElsewhere(client, name, project);
+  const all = { project, worktrees, sessions, spawns, exists, elsewhere };
   const branches = new Map<string, NamedBranch>();
   for (const name of names) {
-    const named = await branchOf(world, { project, worktrees, sessions, spawns, exists }, name);
+    const named = await branchOf(world, all, name);
     const short = shortOf(named.branch);
     // Of several that work on it now, Kite cannot tell whose it is.
     const isUnclear = sessions.some(one => one.project === project && one.branch === short);

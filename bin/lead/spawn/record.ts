@@ -5,6 +5,7 @@ import { refuse } from "../../../protocol/codes.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { nearPath } from "../../../protocol/text.ts";
+import { agentElsewhere } from "../../context/caller.ts";
 import {
   type Client,
   type ProcessContext,
@@ -46,11 +47,16 @@ export function spawnCalled(rows: readonly SpawnRow[], name: string, project: st
   return found.findLast(row => !hasEnded(row)) ?? found.at(-1) ?? null;
 }
 
-/** Returns the record that `name` means: an id, or a name in this project. Throws `Refused` with the agents there are. */
+/**
+ * Returns the record that `name` means: an id, or a name in this project. Throws `Refused` with the machine on which it runs, if it
+ * is another one, or with the agents there are.
+ */
 export async function neededSpawn(client: Client, name: string, project: string): Promise<SpawnRow> {
   const rows = await rowsOf(client, "spawns");
   const found = spawnCalled(rows, name, project);
   if (found !== null && (found.project === project || found.id === name)) return found;
+  const there = await agentElsewhere(client, name, project);
+  if (there !== null) throw there;
   if (found !== null) {
     const error = `no spawned agent of this project is called ${name}; one of ${found.project} is: use its id, ${found.id}`;
     throw new Refused(refuse("unknown_spawn", error, { spawn: name }));
