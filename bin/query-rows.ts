@@ -9,7 +9,7 @@ import type { TranscriptRow } from "../protocol/schemas/session.ts";
 import type { StoreState } from "../protocol/schemas/store.ts";
 import type { ClientTaskRow, TaskRow } from "../protocol/schemas/task.ts";
 import type { SessionRow } from "../protocol/session-rows.ts";
-import type { ElsewhereRow, RiskRow, SameFileRow, WriteRow } from "../protocol/work.ts";
+import type { ElsewhereRow, RiskRow, WriteRow } from "../protocol/work.ts";
 
 /** Returns a test whether a row has these fields of this version; one without them comes from a daemon of another version. */
 export function rowWith<Row>(...names: readonly (string & keyof Row)[]) {
@@ -38,7 +38,6 @@ export const baseRows = {
   messages: posted,
   messages_acknowledged: posted,
   elsewhere: rowWith<ElsewhereRow>("id", "name", "machine", "project", "state", "tasks"),
-  same_files: rowWith<SameFileRow>("file", "project", "sides"),
   store: rowWith<StoreState>("where", "is", "nodes"),
   holds: rowWith<HoldRow>("hold", "files", "by", "leftMs"),
   versions: rowWith<VersionRow>("version", "path", "file", "worktree", "by", "kind", "hash", "object"),

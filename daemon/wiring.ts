@@ -17,7 +17,6 @@ import { AnchorWatch } from "./facts/processes.ts";
 import { HookFailures } from "./hooks/edits/own-files.ts";
 import { UnhookedWatch } from "./hooks/edits/unhooked-watch.ts";
 import { keptByHooks, pointsOf, takeUnheardEnds } from "./hooks/run.ts";
-import { looksAfterWrites } from "./hooks/session-work.ts";
 import { forgetEndedLists, turnOver } from "./hooks/sessions.ts";
 import { wakingSteps } from "./hooks/wake.ts";
 import type { Instance } from "./instance/instance.ts";
@@ -39,7 +38,7 @@ import { Life, sessionEvents, UnseenWatch } from "./sessions/liveness.ts";
 import { PresenceTable } from "./sessions/presence.ts";
 import { PresenceFile } from "./sessions/presence-file.ts";
 import { directoriesOf, placesOf } from "./sessions/proposals.ts";
-import { eventsHere, isOfSameFile, ownEvents, toldElsewhere } from "./sharing/events.ts";
+import { eventsHere, ownEvents, toldElsewhere } from "./sharing/events.ts";
 import { LostClaims } from "./sharing/lost-claims.ts";
 import { MoveTries } from "./sharing/move-tries.ts";
 import { SharedNames } from "./sharing/names.ts";
@@ -47,7 +46,7 @@ import { StoreNews } from "./sharing/news.ts";
 import { type SharedSettings, sharedSettings } from "./sharing/settings.ts";
 import { SharedStore } from "./sharing/shared-store.ts";
 import type { SharedStoreOptions } from "./sharing/shared-store-options.ts";
-import { changeLines, joinedLine, movedLine, refusedLines, sameFileLines } from "./sharing/trail.ts";
+import { changeLines, joinedLine, movedLine, refusedLines } from "./sharing/trail.ts";
 import { TwoLogs } from "./sharing/two-logs.ts";
 import { renewNode } from "./store/node-id.ts";
 import { trailOf } from "./trail/from-events.ts";
@@ -93,7 +92,7 @@ function openShared(
       claims.stepped(entry, step);
       // What nodes say of themselves; who falls silent is seen when another one says that it is there.
       if (entry.command.type.startsWith("node_")) news.look();
-      const here = tellShared(entry, step, { own, store, names, node, clock, events, write });
+      const here = tellShared(entry, step, { store, names, node, clock, events, write });
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });
@@ -122,7 +121,6 @@ function openShared(
 
 /** Whom a step of the shared log is told to. */
 interface SharedTold {
-  readonly own: Engine;
   readonly store: Pick<SharedStore, "state">;
   readonly names: SharedNames;
   /** This machine. */
@@ -149,19 +147,13 @@ function tellShared(entry: Entry, step: Step, context: SharedTold): readonly Cor
   return here;
 }
 
-/** Each machine's trail has what its own sessions did, and what others do to their files. */
+/** Each machine's trail has what its own sessions did. */
 function linesHere(
   { origin }: Entry,
   { events }: Step,
-  { own, names, node, clock }: SharedTold,
+  { names, node, clock }: SharedTold,
 ): readonly TrailLine[] {
-  const isOwn = origin.node === node;
-  const trailEvents = events.filter(({ event }) => isOwn || isOfSameFile(event));
-  const once = trailEvents.length === 0 ? [] : eventsHere(trailEvents, names, node, true);
-  return [
-    ...(isOwn ? trailOf(once, clock.wall()) : []),
-    ...once.flatMap(({ event }) => sameFileLines(event, own.state, clock.wall())),
-  ];
+  return origin.node === node ? trailOf(eventsHere(events, names, node, true), clock.wall()) : [];
 }
 
 // Opens the log: its journal and engine, and who hears of its steps.
@@ -322,7 +314,6 @@ export function hearSteps(
   shared?.listeners.add(wakes);
   const followers = shared === null ? [] : leadFollowers.map(of => of(services));
   for (const follower of followers) shared?.listeners.add(follower.shared);
-  if (shared !== null) listeners.add(looksAfterWrites(services.peers.branches));
   listeners.add(
     {
       commands: ["session_begin"],

@@ -10,7 +10,7 @@ import type { RestoreEvent } from "./schemas/rescue.ts";
 import type { SessionEvent } from "./schemas/session.ts";
 import type { StoreEvent } from "./schemas/store.ts";
 import type { TaskEvent } from "./schemas/task.ts";
-import type { ElsewhereEvent, SameFileEvent, WriteEvent } from "./work.ts";
+import type { ElsewhereEvent, WriteEvent } from "./work.ts";
 
 /**
  * The events that sessions and subscribers get, named in the past tense. Lists of files are
@@ -29,8 +29,7 @@ export type KiteEvent =
   | LeadEvent
   | RestoreEvent
   | StoreEvent
-  | ElsewhereEvent
-  | SameFileEvent;
+  | ElsewhereEvent;
 
 export type EventName = KiteEvent["event"];
 

@@ -8,21 +8,6 @@ const guardLimits = {
   mergeRisksMax: 1_000,
   /** Merge risks named in one notice. */
   mergeRisksTold: 3,
-  /** Files that a session's branch changed, as other machines hear of them, and their length as JSON. */
-  branchFilesMax: 500,
-  branchFilesChars: 64 * 1024,
-  /** Sessions of whose branches the files are kept until the branch has other commits. */
-  branchLooksMax: 500,
-  /**
-   * How long after a look at a session's files its writes wait for the next look. A look takes about 30 ms of processor
-   * time among 50,000 files. So a session that edits all the time costs a thousandth of a processor.
-   */
-  branchLookPauseMs: 30_000,
-  /** Files that branches of two machines changed: those that one step or event names, and files of others that a step looks at. */
-  sameFilesToldMax: 10,
-  /** Pairs of branches of which one step has events. */
-  sameFilePairsMax: 100,
-  sameFilesLookedAtMax: 5_000,
   /** Dirty files kept, and writers of each. */
   writesMax: 10_000,
   writersPerFileMax: 8,

@@ -106,39 +106,6 @@ interface WaitingRole {
 }
 
 /**
- * A file that the branches of two sessions changed, one of this machine and one of another, and not to the same
- * content. Kite does not know this for work that is not committed.
- */
-export interface SameFileRow {
-  /** The path within the repository. */
-  readonly file: string;
-  readonly project: string;
-  /** The session of this machine, then the other one. */
-  readonly sides: readonly [SameFileSide, SameFileSide];
-}
-
-export interface SameFileSide {
-  readonly id: string;
-  /** Of the other machine: with its machine, `alice@desk`. */
-  readonly name: string;
-  readonly branch: string | null;
-  /** In rows: its work in the file is not committed. */
-  readonly uncommitted?: true;
-}
-
-/** Files that two branches of two machines changed: what is new among them, and what is over. */
-export interface SameFileEvent {
-  readonly event: "same_file_began" | "same_file_ended";
-  readonly project: string;
-  /** The paths within the repository: at most `limits.sameFilesToldMax`. */
-  readonly files: readonly string[];
-  /** How many files are not named; absent: none. */
-  readonly more?: number;
-  /** The session of this machine, then the other one. */
-  readonly sides: readonly [SameFileSide, SameFileSide];
-}
-
-/**
  * The machine of such a session told anew of it. So its name, branch or role may be another one, or a role may have
  * begun or ceased to wait for it. Its other changes have the events that a session's own have. The event is in the log
  * of the store and not in this machine's, so it has no cursor.

@@ -23,11 +23,10 @@ const wings: readonly Wing[] = [
   {
     folder: "daemon/core",
     rooms: words(
-      "frame tables nodes branches work locks tasks messages outbox sessions lead state.ts dispatch.ts invariants.ts slices.ts snapshot.ts apply.ts gap.ts",
+      "frame tables nodes work locks tasks messages outbox sessions lead state.ts dispatch.ts invariants.ts slices.ts snapshot.ts apply.ts gap.ts",
     ),
     against: [
       ["tables", "nodes", 2, store],
-      ["tables", "branches", 2, store],
       ["tables", "outbox", 2, store],
       ["nodes", "sessions", 5, store],
       ["nodes", "messages", 3, store],
@@ -156,7 +155,6 @@ const oddFolders: ReadonlyMap<string, number> = new Map([
   ["bin/lead/view", 3],
   ["bin/man", 1],
   ["bin/settings", 3],
-  ["daemon/core/branches", 3],
   ["daemon/sharing", 37],
   ["hooks/client", 3],
   ["hooks/lead", 3],

@@ -42,7 +42,7 @@ a store that machines share "elsewhere".
 
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
 "risks":[...], "watched":[...], "wiped":[...], "warnings":[...]}, with "store" if one is set, rows as \`query\` gives them, and with a store that
-machines share "elsewhere":[...], "sameFiles":[...]; without a daemon
+machines share "elsewhere":[...]; without a daemon
 {"running":false, "socket", "start":"kite up", "warnings"?}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
@@ -184,9 +184,6 @@ async function overviewRows(client: Client, lists: OverviewReply) {
     ...(lists.elsewhere === undefined
       ? {}
       : { elsewhere: await rowsFrom(client, "elsewhere", lists.elsewhere) }),
-    ...(lists.sameFiles === undefined
-      ? {}
-      : { sameFiles: await rowsFrom(client, "same_files", lists.sameFiles) }),
   };
 }
 

@@ -87,8 +87,6 @@ const words: ReadonlyMap<string, string> = new Map([
   ["hold_began", "freeze"],
   ["hold_ended", "thaw"],
   ["resume", "thaw"],
-  ["same_file_began", "same file"],
-  ["same_file_ended", "same file"],
   ["store_changed", "store"],
   ["machine_changed", "store"],
   ["machine_refused", "store"],

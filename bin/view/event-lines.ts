@@ -5,7 +5,6 @@ import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../pr
 import { nameOrPerson, personName, withPersonName } from "../../protocol/names.ts";
 import type { TaskNews } from "../../protocol/schemas/task.ts";
 import { features } from "./features.ts";
-import { sameFileText } from "./locks.ts";
 import { storeEventText } from "./store.ts";
 import type { FileName } from "./text.ts";
 import { clean, clock, duration, listed, type Screen } from "./text.ts";
@@ -19,8 +18,6 @@ export function lockEventLine(event: EventLine, screen: Pick<Screen, "now">): st
 /** Returns an event as one line without its time, or null if it does not concern a person. */
 export function eventSentence(event: EventLine, file: FileName = clean): string | null {
   const own = lockSentence(event, file) ?? workSentence(event, file) ?? talkSentence(event, file);
-  if (event.event === "same_file_began" || event.event === "same_file_ended")
-    return `same file ${sameFileText(event)}`;
   if (event.event === "store_changed") return `store     ${storeEventText(event.store)}`;
   if (own !== null) return own;
   for (const feature of features) {

@@ -3,11 +3,11 @@
 import { basename } from "node:path";
 import type { ActorRow, LockRow, WaiterRow } from "../../protocol/schemas/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { MergeSideRow, RiskRow, SameFileEvent, SameFileRow, SameFileSide } from "../../protocol/work.ts";
+import type { MergeSideRow, RiskRow } from "../../protocol/work.ts";
 import { locksOfProject, otherProjectLines, shownProject } from "./needs.ts";
 import { Places, projectName } from "./places.ts";
 import { heading } from "./sessions.ts";
-import { bound, type Cell, clean, duration, listed, type Screen, table, wrap } from "./text.ts";
+import { bound, type Cell, clean, duration, type Screen, table, wrap } from "./text.ts";
 
 export interface LocksData {
   readonly locks: readonly LockRow[];
@@ -121,7 +121,7 @@ function waiterText(waiter: WaiterRow): string {
   return bound(`${actorText(waiter)} ${duration(waiter.waitedMs)}${waiter.attached ? "" : " (away)"}`);
 }
 
-// Files that are changed in two worktrees, or on branches of two machines, as text.
+// Files that are changed in two worktrees, as text.
 
 /** Files with work in two worktrees, a line each: the file, then the session and worktree of each side. */
 export function riskLines(risks: readonly RiskRow[], screen: Screen): string[] {
@@ -138,31 +138,4 @@ function sideText({ name, worktree, branch }: MergeSideRow): string {
   const folder = clean(basename(worktree));
   const on = branch === null ? "" : ` (${clean(branch)})`;
   return `${clean(name)} in ${folder}/${on}`;
-}
-
-/** Files that branches of two machines changed, a line each: the file, then the session and branch of each side. */
-export function sameFileLines(all: readonly SameFileRow[], screen: Screen): string[] {
-  const isOne = new Set(all.map(({ project }) => project)).size === 1;
-  const rows = all.map(({ project, file, sides }): Cell[] => [
-    isOne ? "" : { text: projectName(project), style: "dim" },
-    clean(file),
-    ...sides.map(branchText),
-  ]);
-  return table(rows, [{ min: 4 }, { min: 12, cut: "start" }, { min: 8 }, { min: 8 }], screen, 2);
-}
-
-/** Returns what is new or over among the files of two machines, for a list of events. */
-export function sameFileText({ event, files, more = 0, sides }: SameFileEvent): string {
-  const [mine, theirs] = sides.map(branchText);
-  const who = `${mine} and ${theirs}`;
-  const what = listed(files.map(clean), more);
-  return event === "same_file_began" ? `${what} of ${who}` : `${what}: over between ${who}`;
-}
-
-function branchText({ name, branch, uncommitted }: SameFileSide): string {
-  const parts = [
-    ...(branch === null ? [] : [clean(branch)]),
-    ...(uncommitted === true ? ["not committed"] : []),
-  ];
-  return parts.length === 0 ? clean(name) : `${clean(name)} (${parts.join(", ")})`;
 }

@@ -187,10 +187,6 @@ export function order(a: string, b: string): number {
 
 // Sessions of other machines that share a store with this one, as text.
 
-/** What a list of files is called that agents of two machines changed, and what is said of it. */
-export const sameFileTitle = "Same file";
-export const sameFileAbout = "changed on another machine, too";
-
 const elsewhereShownMax = 20;
 const elsewhereStates = { there: "", away: "its machine is silent", lost: "lost" } as const;
 

@@ -8,13 +8,13 @@ import type { OverviewReply } from "../../protocol/schemas/overview.ts";
 import type { WipeRow } from "../../protocol/schemas/rescue.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { ElsewhereRow, RiskRow, SameFileRow } from "../../protocol/work.ts";
+import type { ElsewhereRow, RiskRow } from "../../protocol/work.ts";
 import { refusalText } from "../refusal-text.ts";
 import { features } from "./features.ts";
-import { lockLines, riskLines, sameFileLines } from "./locks.ts";
+import { lockLines, riskLines } from "./locks.ts";
 import { locksOfProject, needsLines, ofProject, otherProjectLines, shownProject } from "./needs.ts";
 import { Places, tilde } from "./places.ts";
-import { elsewhereLines, hasTrouble, hasWait, sameFileAbout, sameFileTitle } from "./session-notes.ts";
+import { elsewhereLines, hasTrouble, hasWait } from "./session-notes.ts";
 import { sessionLines } from "./sessions.ts";
 import { storeHead } from "./store.ts";
 import { handles, heldIn, numbersOfOne } from "./task-names.ts";
@@ -93,7 +93,6 @@ export interface StatusData {
   readonly wiped?: readonly WipeRow[];
   /** Sessions of other machines; absent where no store is set. */
   readonly elsewhere?: readonly ElsewhereRow[];
-  readonly sameFiles?: readonly SameFileRow[];
   /** What a person does next where no session is known. */
   readonly next?: readonly string[];
   /** The store that machines share; absent: none is set. */
@@ -155,12 +154,6 @@ export function statusView(all: StatusData, screen: Screen): string[] {
     lines.push(...riskLines(data.risks.slice(0, risksShownMax), screen));
     lines.push(...left(data.risks.length - risksShownMax, "file", screen, ""));
   }
-  const { sameFiles = [] } = data;
-  if (sameFiles.length > 0) {
-    lines.push("", title(sameFileTitle, sameFileAbout, screen));
-    lines.push(...sameFileLines(sameFiles.slice(0, risksShownMax), screen));
-    lines.push(...left(sameFiles.length - risksShownMax, "file", screen, ""));
-  }
   if (data.wiped !== undefined && data.wiped.length > 0) {
     lines.push("", title("Wiped lately", "Kite kept it", screen), ...wipedLines(data.wiped, screen));
     lines.push(...left(data.wiped.length - wipedShownMax, "wipe", screen, " (kite rescue)"));
@@ -182,7 +175,6 @@ function within(data: StatusData, project: string): StatusData {
     risks: ofProject(data.risks, project),
     watched: ofProject(data.watched, project),
     ...(data.wiped === undefined ? {} : { wiped: ofProject(data.wiped, project) }),
-    ...(data.sameFiles === undefined ? {} : { sameFiles: ofProject(data.sameFiles, project) }),
     ...(data.elsewhere === undefined ? {} : { elsewhere: ofProject(data.elsewhere, project) }),
   };
 }

@@ -2,12 +2,12 @@
 
 import type { EventLine } from "../../protocol/events.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
-import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { type Client, type ProcessContext, printFramed, printJson } from "../context/process-context.ts";
 import { fail, rowsOf } from "../context/with-daemon.ts";
 import { eventSentence } from "../view/event-lines.ts";
 import { storeHead } from "../view/store.ts";
-import { clock, counted } from "../view/text.ts";
+import { clock } from "../view/text.ts";
 
 /** A way to show events: a screen or lines. */
 export interface Shown {
@@ -22,22 +22,17 @@ export interface Shown {
   end(): void;
 }
 
-/** The store that machines share, the sessions of the others, and the files that branches here and there changed. */
+/** The store that machines share, and the sessions of the others. */
 export interface SharedThere {
   readonly store?: StoreState;
   readonly elsewhere?: readonly ElsewhereRow[];
-  readonly sameFiles?: readonly SameFileRow[];
 }
 
 /** Returns nothing, and sends no request, where no store is set. */
 export async function sharedThere(client: Client): Promise<SharedThere> {
   if (client.daemon.sharedStoreId === undefined) return {};
-  const [[store], elsewhere, sameFiles] = await Promise.all([
-    rowsOf(client, "store"),
-    rowsOf(client, "elsewhere"),
-    rowsOf(client, "same_files"),
-  ]);
-  return store === undefined ? {} : { store, elsewhere, sameFiles };
+  const [[store], elsewhere] = await Promise.all([rowsOf(client, "store"), rowsOf(client, "elsewhere")]);
+  return store === undefined ? {} : { store, elsewhere };
 }
 
 /** Prints a line for each event. */
@@ -60,10 +55,9 @@ export class Listing implements Shown {
     ]);
     if (this.#json) return printJson(this.#world, { sessions, locks, ...shared });
     this.#say(`watching  sessions: ${sessions.length}, locks: ${locks.length}`);
-    const { store, elsewhere = [], sameFiles = [] } = shared;
+    const { store, elsewhere = [] } = shared;
     if (store === undefined) return;
-    const same = sameFiles.length === 0 ? "" : `; ${counted(sameFiles.length, "same file")}`;
-    const far = elsewhere.length === 0 ? same : `; ${elsewhere.length} on other machines${same}`;
+    const far = elsewhere.length === 0 ? "" : `; ${elsewhere.length} on other machines`;
     this.#say(`store     ${storeHead(store, this.#world.now()).text}${far}`);
   }
 

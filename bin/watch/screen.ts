@@ -6,18 +6,12 @@ import type { LockRow } from "../../protocol/schemas/lock.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { textOfKey } from "../context/process-context.ts";
 import { refusalText } from "../refusal-text.ts";
-import { lockItems, sameFileLines } from "../view/locks.ts";
+import { lockItems } from "../view/locks.ts";
 import { locksOfProject, needsText, ofProject, otherProjectLines, shownProject } from "../view/needs.ts";
-import {
-  elsewhereTable,
-  elsewhereTitle,
-  hasWait,
-  sameFileAbout,
-  sameFileTitle,
-} from "../view/session-notes.ts";
+import { elsewhereTable, elsewhereTitle, hasWait } from "../view/session-notes.ts";
 import {
   briefSessions,
   heading,
@@ -279,8 +273,6 @@ export interface WatchData {
   /** The store that machines share, and the sessions of the others; absent: none is set. */
   readonly store?: StoreState;
   readonly elsewhere?: readonly ElsewhereRow[];
-  /** Files that branches here and on other machines changed. */
-  readonly sameFiles?: readonly SameFileRow[];
   /** Unfinished tasks. */
   readonly tasks: readonly TaskRow[];
   readonly refusals: readonly RefusalRow[];
@@ -372,7 +364,6 @@ function sectionsOf(data: WatchData, all: WatchData, screen: Screen): Section[] 
   const sections = [
     sessionSection(data, screen),
     elsewhereSection(data, screen),
-    sameFileSection(data, screen),
     otherSection(data, all, screen),
     lockSection(data, screen),
     taskSection(data, screen),
@@ -398,13 +389,6 @@ function withoutOthers(all: WatchData): WatchData {
       : {
           elsewhere: ofProject(all.elsewhere, project).filter(s =>
             has(s.name, s.branch, s.machine, s.role ?? null),
-          ),
-        }),
-    ...(all.sameFiles === undefined
-      ? {}
-      : {
-          sameFiles: ofProject(all.sameFiles, project).filter(({ file, sides }) =>
-            has(file, ...sides.flatMap(({ name, branch }) => [name, branch])),
           ),
         }),
     locks: locksOfProject(all.locks, project).filter(l =>
@@ -555,12 +539,6 @@ function sessionSection(data: WatchData, screen: Screen): Section {
 function elsewhereSection({ elsewhere = [] }: WatchData, screen: Screen): Section {
   const items = lineItems(elsewhereTable(elsewhere, screen));
   return { title: elsewhereTitle(elsewhere), items, noun: "session", more: "kite status" };
-}
-
-/** Files that others changed, too, on a branch of another machine. */
-function sameFileSection({ sameFiles = [] }: WatchData, screen: Screen): Section {
-  const items = lineItems(sameFileLines(sameFiles, screen));
-  return { title: `${sameFileTitle}: ${sameFileAbout}`, items, noun: "file", more: "kite status" };
 }
 
 function otherSection({ project = null }: WatchData, all: WatchData, screen: Screen): Section {

@@ -300,7 +300,7 @@ class Painting implements Shown {
     ]);
     const { version } = client.daemon;
     // A daemon that began anew may have no store any more.
-    const { store: _, elsewhere: __, sameFiles: ___, ...before } = this.#data;
+    const { store: _, elsewhere: __, ...before } = this.#data;
     this.#data = {
       ...before,
       ...shared,

@@ -43,7 +43,7 @@ function rowsOfTarget<T extends Exclude<Topic, "debates" | "notices" | "titles" 
 }
 
 /** Rows of other machines: where no store is set there are none, and nobody asks. */
-function rowsOfOthers<T extends "elsewhere" | "same_files" | "merges_elsewhere">(target: T) {
+function rowsOfOthers<T extends "elsewhere" | "merges_elsewhere">(target: T) {
   const look = rowsOfTarget(target);
   return async (client: Asking, viewer: Viewer) =>
     client.daemon.sharedStoreId === undefined ? [] : look(client, viewer);
@@ -102,11 +102,6 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
   elsewhere: {
     look: rowsOfOthers("elsewhere"),
     events: /^(?:session_|task_|elsewhere_|store_)/,
-    everyMs: 60 * seconds,
-  },
-  same_files: {
-    look: rowsOfOthers("same_files"),
-    events: /^(?:same_file_|session_|elsewhere_|store_)/,
     everyMs: 60 * seconds,
   },
   merges_elsewhere: {

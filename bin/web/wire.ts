@@ -21,7 +21,6 @@ type Target =
   | "checks"
   | "teams"
   | "elsewhere"
-  | "same_files"
   | "merges_elsewhere";
 
 /** What a view may show; a topic is a target of `query`, or stands in for one. */
@@ -71,7 +70,6 @@ export const keyOf: { readonly [T in Topic]: (row: Rows[T]) => string } = {
   checks: row => `${row.project}\n${row.worktree}\n${row.name}`,
   teams: row => `${row.project}\n${row.team}`,
   elsewhere: row => row.id,
-  same_files: row => `${row.project}\n${row.sides.map(side => side.id).join("\n")}\n${row.file}`,
   merges_elsewhere: row => `${row.machine}\n${row.project}\n${row.id}`,
   debates: row => row.id,
   wiped: row => row.wipe,

@@ -3,8 +3,6 @@
  * points, and which invariants its tables keep.
  */
 
-import { branchRules } from "./branches/rules.ts";
-import { checkBranches } from "./branches/table.ts";
 import {
   daemonRules,
   declarationRules,
@@ -52,7 +50,6 @@ export const ruleList = [
   stashRules,
   taskRules,
   declarationRules,
-  branchRules,
   talkRules,
   comparisonRules,
   checkRules,
@@ -81,7 +78,6 @@ const checks: { readonly [N in TableName]: Check } = {
   risks: checkRisks,
   notes: checkNotes,
   declarations: state => [...checkDeclarations(state), ...checkMismatches(state)],
-  branches: checkBranches,
   context: checkContext,
   messages: checkMessages,
   freezes: checkFreezes,

@@ -1,7 +1,6 @@
 /** The list of the state's tables: those of the base, and those that lead agents. */
 
 import type { Limits } from "../../protocol/limits.ts";
-import { branchRows } from "./branches/table.ts";
 import type { Anchor } from "./frame/actors.ts";
 import { formList, head, numberHead, pairList, type Rows, valueList } from "./frame/saved-rows.ts";
 import { debateRows } from "./lead/tables/debates.ts";
@@ -122,7 +121,6 @@ const tables = {
   risks: riskRows,
   notes: noteRows,
   declarations: declarationRows,
-  branches: branchRows,
   context: contextRows,
   debates: debateRows,
   messages: messageRows,

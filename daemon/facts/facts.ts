@@ -9,14 +9,7 @@ import { lockKey, resourceName } from "../../protocol/names.ts";
 import type { Mounts } from "../../protocol/schemas/hook.ts";
 import type { Anchor, FileName, FileRef } from "../core/frame/actors.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
-import {
-  branchFiles,
-  type Changed,
-  type ChangedFile,
-  ChangeFacts,
-  type CommitDiff,
-  commitDiff,
-} from "./git/changes.ts";
+import { type Changed, ChangeFacts, type CommitDiff, commitDiff } from "./git/changes.ts";
 import { CommitFacts, type CommitMark, type StashList, stashList } from "./git/commits.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
 import { type FileState, WorkFacts } from "./git/status.ts";
@@ -100,8 +93,6 @@ export interface Facts {
     place: GitPlace,
     commits: readonly [string | null, string | null],
   ): Promise<CommitDiff | Unreachable>;
-  /** The files that the commits of HEAD changed since it left its base, at most `limits.branchFilesMax`. */
-  branchFiles(place: GitPlace): Promise<readonly ChangedFile[] | Unreachable>;
   /**
    * The view of a client in a container; null: it is in none. Refused with `mounts_unclear` if what it says of its mounts
    * does not fit this machine.
@@ -148,7 +139,6 @@ export function outsideFacts(
     stashes: place => stashList(outside, git, place),
     worktreeState: place => states.of(place),
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
-    branchFiles: place => branchFiles(outside, gitChild, place),
     repository,
     commonDirOf: gitDir => git.commonDirOf(gitDir),
     parentAgent: file => parentAgent(outside, agentFiles, file),

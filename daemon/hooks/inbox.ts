@@ -157,23 +157,15 @@ function takeNotes(event: HookEvent, actor: Actor, { notes: board, edits }: Need
         engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
       );
       if (id === session) noteRead(event, edits, actor, { ...whose, incarnation }, notes);
-      all.push(
-        ...(id === session ? notes : notes.map(note => log.outward(noteHere(note, log.state, worktree)))),
-      );
+      all.push(...(id === session ? notes : notes.map(note => log.outward(noteHere(note, worktree)))));
       if (notes.length > 0) dropped += pending.dropped;
     }
   return { notes: all, dropped };
 }
 
-/**
- * Returns a notice of a shared log with the file's path in this worktree, and with the other agent's present name. The log
- * names files by their paths within a worktree.
- */
-function noteHere(note: FileNote, { sessions }: Pick<State, "sessions">, worktree: string): FileNote {
-  if (note.what !== "overlap" && note.what !== "same_file") return note;
-  const here = { ...note, file: `${worktree}/${note.file}` };
-  if (here.what === "overlap") return here;
-  return { ...here, other: sessions.live.get(here.session)?.name ?? here.other };
+/** Returns a notice of a shared log with the file's path in this worktree. The log names files by their paths within one. */
+function noteHere(note: FileNote, worktree: string): FileNote {
+  return note.what === "overlap" ? { ...note, file: `${worktree}/${note.file}` } : note;
 }
 
 /**

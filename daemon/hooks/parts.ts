@@ -19,7 +19,7 @@ import { OwnFiles } from "./edits/own-files.ts";
 import { GuardConfirmations, LineEdits, RunningGitCommands, StashLines } from "./guard/memory.ts";
 import { fileNotes, firstDenials, mergeRisks, Notices, Pending, terminalCounts } from "./notices.ts";
 import type { HookPoints } from "./points.ts";
-import { BranchLooks, PeerMemory, SessionWorks } from "./session-work.ts";
+import { PeerMemory, SessionWorks } from "./session-work.ts";
 import { HookWakes } from "./wake.ts";
 
 export interface HookPartsOptions {
@@ -95,7 +95,6 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
     peers: {
       memory: new PeerMemory(),
       works: new SessionWorks(),
-      branches: new BranchLooks(services, options.onTrouble),
     },
   };
 }

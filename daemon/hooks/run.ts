@@ -26,7 +26,6 @@ import { agentGone, inbox, notes } from "./inbox.ts";
 import { type HookParts, type HookPartsOptions, hookParts, type Kept, type Needs } from "./parts.ts";
 import { glance, listPeersInTurn } from "./peers.ts";
 import type { HookPoints } from "./points.ts";
-import { branchPart } from "./session-work.ts";
 import {
   awaitRelease,
   begin,
@@ -93,7 +92,7 @@ export function keptByHooks(services: Services, options: HookPartsOptions): Kept
 
 /** Returns the slices at the points of the base, with `more`. */
 export function pointsOf(services: Services, parts: Kept<LeadingParts>, more: HookPoints): HookPoints {
-  return [branchPart(parts.peers.branches), ...leadPoints(services, parts), ...more];
+  return [...leadPoints(services, parts), ...more];
 }
 
 /** The table has one handler for each name; the compiler cannot see that an action gets its own. */

@@ -19,7 +19,7 @@ import type { Services } from "../options.ts";
 import { damageNow, lostNow, rescueTargets } from "../rescue/listing.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import { type Call, isRefusal, type Steps } from "../server/call.ts";
-import { elsewhereRows, sameFileRows } from "../sharing/elsewhere.ts";
+import { elsewhereRows } from "../sharing/elsewhere.ts";
 import type { StoreServices } from "../sharing/services.ts";
 import { storeNow } from "../sharing/show.ts";
 import { contextPage, holdRows, postedPage } from "../views/messages.ts";
@@ -160,13 +160,6 @@ const baseTargets = {
         elsewhereRows(engine, project),
     ids: row => [row.id],
   }),
-  same_files: target({
-    open:
-      ({ engine }, { id, project }) =>
-      () =>
-        sameFileRows(engine, { id, project }),
-    ids: row => row.sides.map(side => side.id),
-  }),
   // Only a person asks for them: `person.ts`.
   transcripts: target({
     open:
@@ -250,7 +243,7 @@ const lists = {
 } as const;
 
 /** Where a store is set. */
-const listsOfOthers = { elsewhere: "elsewhere", sameFiles: "same_files" } as const;
+const listsOfOthers = { elsewhere: "elsewhere" } as const;
 
 export async function overview(
   services: OverviewServices,

@@ -1,10 +1,8 @@
 /** What this machine knows of others: their sessions, as a query and an agent's first context show them, and what overlaps. */
-import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 import type { Overlap } from "../../protocol/schemas/declaration.ts";
-import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
-import { sameFilesOf, sideOf } from "../core/branches/same-files.ts";
-import { nodeOf, ownIdOf, sharedId } from "../core/nodes/shared-ids.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
+import { sharedId } from "../core/nodes/shared-ids.ts";
 import { traitsOf } from "../core/outbox/now.ts";
 import type { State } from "../core/state.ts";
 import type { Session } from "../core/tables/base-state.ts";
@@ -30,31 +28,6 @@ export function* elsewhereRows(
     for (const session of all)
       if (session.node !== own)
         yield { place: session.begun, key: session.id, row: () => log.outward(rowOf(log, session)) };
-  }
-}
-
-/** Yields the files that branches of this machine and of another one changed; `project`: only those of it; `id`: of a session here. */
-export function* sameFileRows(
-  logs: Logs,
-  { id, project }: { readonly id?: string | undefined; readonly project?: string | undefined },
-): Generator<Keyed<SameFileRow>, void> {
-  const own = logs.state.outbox.node;
-  for (const log of project === undefined ? logs.logs : [logs.logOf(project)]) {
-    const { branches, leases } = log.state;
-    if (leases.all.size === 0) continue;
-    for (const mine of branches.bySession.values()) {
-      const session = ownIdOf(mine.session);
-      if (nodeOf(mine.session) !== own || (id !== undefined && session !== id)) continue;
-      // Clones of one repository have one name in the store.
-      const its = logs.state.sessions.live.get(session ?? "")?.project ?? mine.project;
-      for (const { path: file, other, blobs } of sameFilesOf(log.state, mine)) {
-        const sides = [sideOf(log.state, mine, blobs[0]), sideOf(log.state, other, blobs[1])] as const;
-        const key = createHash("sha256")
-          .update(`${mine.session}\n${other.session}\n${file}`)
-          .digest("base64url");
-        yield { place: 0, key, row: () => log.outward({ file, project: its, sides }) };
-      }
-    }
   }
 }
 

@@ -38,10 +38,8 @@ export function eventsHere(
   node: string,
   isOnce = false,
 ): readonly CoreEvent[] {
-  return events.flatMap(({ event: original, about, project: shared, from }) => {
+  return events.flatMap(({ event, about, project: shared, from }) => {
     if (from === node) return [];
-    const event = ownSideFirst(original, node);
-    if (event === null) return [];
     if (ofSessions.has(event.event) && about.every(id => nodeOf(id) === node)) return [];
     const projects = names.projectsOf(shared);
     return (isOnce ? projects.slice(0, 1) : projects).map(project => ({
@@ -50,21 +48,6 @@ export function eventsHere(
       project,
     }));
   });
-}
-
-/** Whether the event says that one file was changed on two machines, or that this is over. */
-export function isOfSameFile(
-  event: KiteEvent,
-): event is Extract<KiteEvent, { readonly event: "same_file_began" | "same_file_ended" }> {
-  return event.event === "same_file_began" || event.event === "same_file_ended";
-}
-
-/** Returns the event as this machine's screens show it; null: it is about files of two other machines. */
-function ownSideFirst(event: KiteEvent, node: string): KiteEvent | null {
-  if (!isOfSameFile(event)) return event;
-  const [one, two] = event.sides;
-  if (nodeOf(one.id) === node) return event;
-  return nodeOf(two.id) === node ? { ...event, sides: [two, one] } : null;
 }
 
 /**

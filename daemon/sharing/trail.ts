@@ -1,14 +1,11 @@
 /** Trail lines of the store that machines share: what became of it and of its machines, and what a person changed. */
 
-import type { KiteEvent } from "../../protocol/events.ts";
 import type { StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/schemas/store.ts";
 import { duration } from "../../protocol/text.ts";
 import type { State } from "../core/state.ts";
 import type { Entry, Reply } from "../core/tables/entries.ts";
-import { pathOfWork } from "../core/work/dirty-files.ts";
 import type { TrailLine } from "../trail/line.ts";
 import { storeLeft } from "./condition.ts";
-import { isOfSameFile } from "./events.ts";
 import type { Copied, Sharing } from "./share.ts";
 
 /** Returns what became of the store between two states of it. */
@@ -94,31 +91,6 @@ export function refusedLines(
   if (reply === null || reply.ok || reply.code !== "not_yours") return [];
   const machine = state?.leases.all.get(origin.node)?.machine ?? origin.node;
   return [lineOf(at, { event: "machine_refused", code: reply.code, why: `${machine}: ${reply.error}` })];
-}
-
-/**
- * Returns a line for each file that the event names, if it is about files of this machine and of another one. `own`: this
- * machine's state, which knows where the session works.
- */
-export function sameFileLines(
-  event: KiteEvent,
-  { sessions }: Pick<State, "sessions">,
-  at: number,
-): TrailLine[] {
-  if (!isOfSameFile(event)) return [];
-  const { files, more = 0, sides } = event;
-  const [{ id, name }, other] = sides;
-  const { project = event.project, worktree } = sessions.live.get(id) ?? {};
-  const on = other.branch === null ? "" : ` on branch ${other.branch}`;
-  const what =
-    event.event === "same_file_began"
-      ? `${other.name} changed it, too${on === "" ? "" : `,${on}`}`
-      : `the risk with ${other.name}${on} is over`;
-  return files.map((file, i) => ({
-    ...lineOf(at, { event: event.event, rule: "merge", id, name, project }),
-    file: worktree === undefined ? file : pathOfWork({ worktree, file }),
-    why: more > 0 && i === files.length - 1 ? `${what}; so it is with ${more} more files` : what,
-  }));
 }
 
 /** Returns the fields of a person's request, besides who asked and how it was answered. */

@@ -49,14 +49,7 @@ export interface PeerLock extends Pick<LockNote, "file" | "heldMs" | "waiters" |
 }
 
 /** What an agent is told of its files with its next event that waits. */
-export type BaseNote =
-  | LeaseNote
-  | PastLockNote
-  | TakenNote
-  | WipedNote
-  | StashTakenNote
-  | OverlapNote
-  | SameFileNote;
+export type BaseNote = LeaseNote | PastLockNote | TakenNote | WipedNote | StashTakenNote | OverlapNote;
 
 /**
  * An actor wrote a file without its lock (after the lock had ended, or by a shell command). Or two actors wrote it
@@ -108,21 +101,6 @@ export interface OverlapNote {
   readonly other: string;
   /** What it will do there; empty: it did not say. */
   readonly will: string;
-}
-
-/** An agent on another machine changed a file that this session changed, too, and otherwise, as far as that is known. */
-export interface SameFileNote {
-  readonly what: "same_file";
-  /** Absolute. */
-  readonly file: string;
-  /** The other agent, by its name for people. */
-  readonly other: string;
-  /** Its session in the shared log, by which the notice is found again, whatever the agent is called then. */
-  readonly session: string;
-  /** Its branch; null: unknown, or none. */
-  readonly branch: string | null;
-  /** The other agent has not committed what it changed. */
-  readonly uncommitted?: true;
 }
 
 /** A git command of another actor took the agent's uncommitted work. */

@@ -25,7 +25,6 @@ export const queryTargets = [
   "messages_acknowledged",
   "holds",
   "elsewhere",
-  "same_files",
   "store",
   "checks",
   "spawns",

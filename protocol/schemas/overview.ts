@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { type RequestTable, repeatable, reply } from "../request-table.ts";
 import type { SessionRow } from "../session-rows.ts";
-import type { ElsewhereRow, RiskRow, SameFileRow } from "../work.ts";
+import type { ElsewhereRow, RiskRow } from "../work.ts";
 import type { QueryReply, RefusalRow, StatsReply, TaskCounts } from "./daemon.ts";
 import type { LockRow } from "./lock.ts";
 import type { HoldRow } from "./message.ts";
@@ -80,8 +80,6 @@ export interface OverviewReply {
   readonly watched: QueryReply<TaskRow>;
   /** Sessions of other machines; absent where no store is set. */
   readonly elsewhere?: QueryReply<ElsewhereRow>;
-  /** Files that a branch here and one of another machine changed; absent where no store is set. */
-  readonly sameFiles?: QueryReply<SameFileRow>;
 }
 
 export const overviewRequests = {

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Client, Message } from "./daemon.ts";
-import { commit } from "./store-branches.ts";
 import { database, Machine } from "./store-machine.ts";
 
 /** An agent of the machine, at work in its clone. */
@@ -58,7 +57,7 @@ await withServer("agents that share a store", server => {
       expect(await hook(alice, a, "alice", next)).not.toContain("hello from b");
 
       // What acts on her is done on her machine alone.
-      commit(b, "first.ts", "one");
+      b.commit("first.ts", "one");
       const { elsewhere } = (await b.json("status")) as unknown as {
         readonly elsewhere: readonly { readonly name: string; readonly machine: string }[];
       };

@@ -1,5 +1,5 @@
 /** Machines with a clone of one project each, and databases of one server, for tests of a shared store. */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -96,6 +96,18 @@ export class Machine {
       .filter(path => path !== storeSecret)
       .map(path => readFileSync(path, "latin1"))
       .join("\n");
+  }
+
+  /** Commits a file of the clone. */
+  commit(name: string, text: string): void {
+    writeFileSync(join(this.repo, name), text);
+    const env = { PATH: process.env["PATH"] ?? "", HOME: this.home.work, GIT_CONFIG_NOSYSTEM: "1" };
+    const named = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+    for (const args of [
+      ["add", "-A"],
+      ["commit", "-m", "work"],
+    ])
+      execFileSync("git", [...named, ...args], { cwd: this.repo, env, stdio: "pipe" });
   }
 
   /** Runs kite at a terminal, and types a line at each question. */

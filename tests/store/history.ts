@@ -10,7 +10,6 @@ import { asked, faultsOfFormerId, faultsOfLeaving, faultsOfRejoining } from "./l
 import { Machine, type Skew, type Store } from "./machines.ts";
 import { History, Speaker } from "./operations.ts";
 import { faultsOfPassing } from "./passing.ts";
-import { faultsOfNoFiles, faultsOfSameFiles, faultsOfShown, Writer } from "./same-files.ts";
 import { faultsOfMachine, settledFaults } from "./settled.ts";
 import { readSharedLog, type SharedLog } from "./shared-log.ts";
 import { viewFaults } from "./views.ts";
@@ -101,10 +100,7 @@ async function played(
   const workers = machines.flatMap(machine =>
     Array.from({ length: workersEach }, (_, slot) => new Worker(machine, slot, random.fork(), common)),
   );
-  const write = new Random(-seed - 1);
-  const writers = machines.map(machine => new Writer(machine, write.fork(), common));
   const working = Promise.all([
-    ...writers.map(writer => writer.run(() => isOver)),
     ...workers.map(worker => worker.run(() => isOver)),
     ...machines.map(machine => comeAndGo(machine, random.fork(), common, () => isOver)),
     ...machines.map(machine => new Declarer(machine, declared.fork(), common).run(() => isOver)),
@@ -134,7 +130,6 @@ async function played(
   if (await isDeclared())
     for await (const fault of faultsOfOverlaps(machines, declarations, settleMs)) wrong.push(fault);
   for await (const fault of faultsOfEarly(early)) wrong.push(fault);
-  if (wrong.length === 0) wrong.push(...(await faultsOfSameFiles(writers, write, settleMs)));
   note("all is told");
   const judged = await readSharedLog(store);
   wrong.push(...faultsOf({ ...common, machines, log: judged }));
@@ -149,9 +144,6 @@ async function played(
   for (const { node } of machines) former.delete(node);
   await isDeclared(former);
   for await (const fault of faultsOfFormerId(store, machines, all(), settleMs)) wrong.push(fault);
-  // The store heard anew of all that a machine has.
-  if (wrong.length === 0) wrong.push(...(await faultsOfShown(writers, settleMs)));
-  if (wrong.length === 0) wrong.push(...(await faultsOfNoFiles(writers, settleMs)));
   await isDeclared();
   // It waits until the store has what each machine says.
   for (const machine of machines) await asked(machine, all(), { type: "store_share" });

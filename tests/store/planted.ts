@@ -121,18 +121,4 @@ export const plantedInStore: readonly PlantedInStore[] = [
     put: 'if (mine.project.startsWith("/")) tellLater(state, other, { what, file: own.path, other: by.name, will: own.will });',
     tells: /was not told of .* which overlaps/,
   },
-  {
-    bug: "work that was taken back stays known to other machines",
-    file: "daemon/hooks/session-work.ts",
-    find: "if (!isSame(known, files)) await",
-    put: "if (!isSame(known, files) && files.length > 0) await",
-    tells: /shows the same files .*; they are/,
-  },
-  {
-    bug: "a machine shows same files of two others",
-    file: "daemon/sharing/elsewhere.ts",
-    find: "if (nodeOf(mine.session) !== own || (id",
-    put: "if (nodeOf(mine.session) === null || (id",
-    tells: /shows the same files .*; they are/,
-  },
 ];

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { branchFiles } from "../../daemon/facts/git/changes.ts";
+import { commitDiff } from "../../daemon/facts/git/changes.ts";
 import { GitChild, GitProgram } from "../../daemon/facts/git/process.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
@@ -210,10 +210,10 @@ describe("repositories", () => {
   });
 });
 
-// The files that a branch changed, as git tells them.
-describe("the files that a branch changed", () => {
-  function repository(branch = "main") {
-    const worktree = join(temporaryFolder("kite-branch-"), "app");
+// The files in which two commits differ, as git tells them.
+describe("two commits", () => {
+  test("differ in the files that were changed, added and removed, each with its content's id", async () => {
+    const worktree = join(temporaryFolder("kite-commits-"), "app");
     mkdirSync(worktree);
     const env = { PATH: process.env["PATH"] ?? "", HOME: worktree, GIT_CONFIG_NOSYSTEM: "1" };
     const git = (...args: string[]) =>
@@ -223,58 +223,27 @@ describe("the files that a branch changed", () => {
     const write = (name: string, text: string) => writeFileSync(join(worktree, name), text);
     const commit = () => {
       git("add", "-A");
-      git("commit", "--allow-empty", "-m", "work");
+      git("commit", "-m", "work");
+      return git("rev-parse", "HEAD");
     };
-    const look = () =>
-      branchFiles(new BudgetedFs(), new GitChild(), { worktree, gitDir: join(worktree, ".git") });
-    git("init", `--initial-branch=${branch}`);
-    return { worktree, git, write, commit, look };
-  }
-
-  test("are those that its commits changed since it left its base, each with its content's id", async () => {
-    const { worktree, git, write, commit, look } = repository();
-    expect(await look()).toEqual([]);
+    git("init", "--initial-branch=main");
     for (const name of ["kept.ts", "changed.ts", "gone.ts"]) write(name, `${name} of before`);
-    commit();
-    expect(await look()).toEqual([]);
-    git("checkout", "-b", "paging");
+    const before = commit();
+    const was = (name: string) => `100644 ${git("rev-parse", `${before}:${name}`)}`;
     write("changed.ts", "after");
     write("ü and new.ts", "new");
     rmSync(join(worktree, "gone.ts"));
-    commit();
+    const after = commit();
     write("kept.ts", "not committed");
-    // What the base has since is not the branch's.
-    git("stash");
-    git("checkout", "main");
-    write("base.ts", "of the base");
-    commit();
-    git("checkout", "paging");
-    expect(await look()).toEqual([
-      ["changed.ts", git("rev-parse", "HEAD:changed.ts")],
-      ["gone.ts", null],
-      ["ü and new.ts", git("rev-parse", "HEAD:ü and new.ts")],
-    ]);
-  });
-
-  test("count from what the remote calls its own branch, and there are none without a base", async () => {
-    const { git, write, commit, look } = repository("trunk");
-    write("a.ts", "1");
-    commit();
-    expect(await look()).toEqual([]);
-    git("update-ref", "refs/remotes/origin/trunk", "HEAD");
-    git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk");
-    write("b.ts", "1");
-    commit();
-    expect(await look()).toEqual([["b.ts", git("rev-parse", "HEAD:b.ts")]]);
-  });
-
-  test("are bounded", async () => {
-    const { git, write, commit, look } = repository();
-    commit();
-    git("checkout", "-b", "wide");
-    for (let n = 0; n <= limits.branchFilesMax; n += 1) write(`${n}.ts`, "1");
-    commit();
-    expect(await look()).toHaveLength(limits.branchFilesMax);
+    const is = (name: string) => `100644 ${git("rev-parse", `${after}:${name}`)}`;
+    const place = { worktree, gitDir: join(worktree, ".git") };
+    expect(await commitDiff(new BudgetedFs(), new GitChild(), place, [before, after])).toEqual(
+      new Map([
+        ["changed.ts", [was("changed.ts"), is("changed.ts")]],
+        ["gone.ts", [was("gone.ts"), "gone"]],
+        ["ü and new.ts", ["gone", is("ü and new.ts")]],
+      ]),
+    );
   });
 });
 

@@ -699,13 +699,6 @@ describe("a teammate that shares the process of its lead", () => {
       const held = refused("lock", refusal, { holder: noteOf({ stays: "kept" }) });
       expect(reasonOf(answerOf(byTeammate, begun, held))).toContain(`to release it ${way}`);
       const overlap = { what: "overlap", file: "/p/a.ts", other: "bob", will: "" } as const;
-      const same = {
-        what: "same_file",
-        file: "/p/b.ts",
-        other: "bob@desk",
-        session: "bob@n2.1.1",
-        branch: "pay",
-      } as const;
       const health = [
         {
           what: "asked",
@@ -722,12 +715,11 @@ describe("a teammate that shares the process of its lead", () => {
         ok: true,
         messages: [],
         unread: 0,
-        notes: [overlap, same],
+        notes: [overlap],
         health,
       } as const;
       const said = contextOf(answerOf(byTeammate, begun, granted(), inbox));
-      expect(said).toContain('committed changes of the same file on branch "pay": ');
-      expect(said.split(way)).toHaveLength(4);
+      expect(said.split(way)).toHaveLength(3);
       expect(contextOf(answerOf(byMain, begun, granted(), inbox))).not.toContain("SendMessage");
     });
 

@@ -496,28 +496,6 @@ it("status names files that are changed in two worktrees", () => {
     for (const line of shown(12, width)) expect(widthOf(line)).toBeLessThanOrEqual(width);
 });
 
-it("a file that branches of two machines changed is the same file, and no conflict", () => {
-  const side = (name: string, branch: string | null) => ({ id: name, name, branch });
-  const same = (file: string) => ({
-    file,
-    project: "/home/ana/code/shop",
-    sides: [{ ...side("alice", "paging"), uncommitted: true }, side("bob@desk\u001b[2J", null)] as const,
-  });
-  const shown = (count: number, width: number) => {
-    const sameFiles = Array.from({ length: count }, (_, i) => same(`src/${i}.ts`));
-    const lines = statusView({ ...empty, sameFiles }, screen(width));
-    const from = lines.findIndex(line => line.startsWith("Same file"));
-    return from === -1 ? [] : lines.slice(from);
-  };
-  expect(shown(0, 80)).toEqual([]);
-  expect(shown(1, 80)).toEqual([
-    "Same file: changed on another machine, too",
-    "  src/0.ts  alice (paging, not committed)  bob@desk [2J",
-  ]);
-  expect(shown(12, 80).at(-1)).toBe("  and 2 files more");
-  for (const line of shown(12, 40)) expect(widthOf(line)).toBeLessThanOrEqual(40);
-});
-
 describe("a team in panes", () => {
   it("stands below its lead, which is as urgent as the most urgent of them", () => {
     const teammate = { name: "bob", team: "session-lead-000", lead: "lead-0000-4000" };

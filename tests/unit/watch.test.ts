@@ -18,7 +18,7 @@ import { type RunLine, watch } from "../../bin/watch/watch.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";
-import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, crowd, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 
@@ -485,15 +485,6 @@ describe("a store in kite watch", () => {
     ...more,
   });
 
-  const same = (file: string, more: Partial<SameFileRow> = {}): SameFileRow => ({
-    ...{ file, project: shop },
-    sides: [
-      { id: "alice", name: "alice", branch: "paging" },
-      { id: "bob", name: "bob@desk", branch: "login" },
-    ],
-    ...more,
-  });
-
   const data = (more: Partial<WatchData> = {}): WatchData => ({
     ...{ version: "0.1.0", sessions: busy.sessions, locks: busy.locks, tasks: [], refusals: [], news: [] },
     away: null,
@@ -517,8 +508,7 @@ describe("a store in kite watch", () => {
 
   it("is never larger than the terminal", () => {
     const elsewhere = Array.from({ length: 40 }, (_, i) => far(`agent-${i}`));
-    const sameFiles = Array.from({ length: 40 }, (_, i) => same(`src/${i}/a.ts`));
-    const many = data({ sessions: crowd.sessions, locks: crowd.locks, store: away, elsewhere, sameFiles });
+    const many = data({ sessions: crowd.sessions, locks: crowd.locks, store: away, elsewhere });
     for (const rows of [1, 2, 3, 5, 9, 16, 24, 50])
       for (const width of [20, 40, 80, 200]) {
         const lines = watchView(many, screen(width, { color: true }), rows);
@@ -548,39 +538,13 @@ describe("a store in kite watch", () => {
 
   it("shows foreign text as text", () => {
     const elsewhere = [far("bob", { name: "\u001b[2J<b>\u202e", branch: "\u001b]0;x\u0007" })];
-    const sides = [{ id: "a", name: "\u202e", branch: "\u0007" } as const, same("a").sides[1]] as const;
-    const sameFiles = [same("\u001b]0;x\u0007<img>", { sides })];
-    const text = shown({ store, elsewhere, sameFiles }).join("");
+    const text = shown({ store, elsewhere }).join("");
     for (const char of ["\u001b", "\u0007", "<", "\u202e"]) expect(text).not.toContain(char);
   });
 
-  it("shows files that branches here and on another machine changed, of the project and the filter", () => {
-    const sameFiles = [same("src/a.ts"), same("b.ts", { project: "/home/ana/code/blog/.git" })];
-    const all = shown({ store, sameFiles });
-    const at = all.indexOf("Same file: changed on another machine, too");
-    expect(all.slice(at + 1, at + 3)).toEqual([
-      "  shop  src/a.ts  alice (paging)  bob@desk (login)",
-      "  blog  b.ts      alice (paging)  bob@desk (login)",
-    ]);
-    expect(shown({ store, sameFiles, project: shop }).join("\n")).not.toContain("b.ts");
-    const filtered = (filter: string) =>
-      shown({ store, sameFiles, mode: { ...firstMode, filter } }).join("\n");
-    expect(filtered("src/")).not.toContain("b.ts");
-    for (const word of ["login", "bob@"]) expect(filtered(word)).toContain("src/a.ts");
-    expect(shown({ store, sameFiles: [] }).join("\n")).not.toContain("Same file");
-  });
-
-  it("says of files of two machines and of merges of others what is new, as events", () => {
-    const { project, sides } = same("a.ts");
+  it("says of merges of others what is new, as events", () => {
     const event = (more: object) => eventSentence({ type: "event", ...more } as EventLine);
-    const files = { project, files: ["<a>.ts", "b.ts"], sides };
-    expect(event({ event: "same_file_began", ...files, more: 3 })).toBe(
-      "same file ‹a›.ts, b.ts, 3 more of alice (paging) and bob@desk (login)",
-    );
-    expect(event({ event: "same_file_ended", ...files })).toBe(
-      "same file ‹a›.ts, b.ts: over between alice (paging) and bob@desk (login)",
-    );
-    const merge = { event: "merge_elsewhere_changed", merge: "mg-1", machine: "desk", project };
+    const merge = { event: "merge_elsewhere_changed", merge: "mg-1", machine: "desk", project: shop };
     const of = (state: string | null) => event({ ...merge, branch: "wo<rk", base: "main", state });
     expect(of("running")).toBe("merge     wo‹rk into main on desk is running");
     expect(of(null)).toBe("merge     wo‹rk into main on desk no longer waits");
@@ -598,7 +562,6 @@ describe("a store in kite watch", () => {
 
   interface Rows {
     store: readonly StoreState[];
-    sameFiles?: readonly SameFileRow[];
   }
 
   function daemonOf(rows: Rows, isSet = true): FakeDaemon {
@@ -612,7 +575,6 @@ describe("a store in kite watch", () => {
       whoami: { ok: false, code: "unknown_session", error: "none of these is a session's" },
       "query store": () => ({ ok: true, rows: rows.store }),
       "query elsewhere": { ok: true, rows: [far("bob", { role: "lead" })] },
-      "query same_files": () => ({ ok: true, rows: rows.sameFiles ?? [] }),
     });
     const { client } = daemon;
     const hello = { ...client.daemon, ...(isSet ? { sharedStoreId: "s1" } : {}) };
@@ -643,23 +605,14 @@ describe("a store in kite watch", () => {
     world.tick();
     await expect.poll(() => world.out()).toContain(awayLine);
     expect(world.out()).toContain("store     does not answer: the connection ended");
-    rows.sameFiles = [same("src/a.ts")];
-    const { project, sides } = same("src/a.ts");
-    daemon.push({ event: "same_file_began", project, files: ["src/a.ts"], sides });
-    world.tick();
-    await expect.poll(() => world.out()).toMatch(/ {2}src\/a\.ts +alice \(paging\) +bob@desk \(login\)/);
-    expect(world.out()).toContain("same file src/a.ts of alice (paging) and bob@desk (login)");
   });
 
   it("says so in a pipe, in words and as JSON", async () => {
-    const sameFiles = [same("a.ts"), same("b.ts")];
-    const piped = await start({ daemon: daemonOf({ store: [away], sameFiles }) });
-    await expect
-      .poll(() => piped.out())
-      .toContain(`store     ${awayLine}; 1 on other machines; 2 same files`);
-    const json = await start({ daemon: daemonOf({ store: [away], sameFiles }) }, { json: true });
+    const piped = await start({ daemon: daemonOf({ store: [away] }) });
+    await expect.poll(() => piped.out()).toContain(`store     ${awayLine}; 1 on other machines`);
+    const json = await start({ daemon: daemonOf({ store: [away] }) }, { json: true });
     const [first = ""] = json.out().split("\n");
-    expect(JSON.parse(first)).toMatchObject({ store: { is: "away" }, elsewhere: [{ id: "bob" }], sameFiles });
+    expect(JSON.parse(first)).toMatchObject({ store: { is: "away" }, elsewhere: [{ id: "bob" }] });
   });
 
   it("asks for nothing and shows nothing of a store where none is set", async () => {
@@ -673,7 +626,6 @@ describe("a store in kite watch", () => {
       const targets = daemon.asked.map(({ target }) => target);
       expect(targets).not.toContain("store");
       expect(targets).not.toContain("elsewhere");
-      expect(targets).not.toContain("same_files");
     }
   });
 });

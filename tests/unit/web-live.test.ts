@@ -27,7 +27,6 @@ async function open(topics: readonly Topic[], store?: string) {
   const daemon = fakeDaemon({
     subscribe: { ok: true, cursor: "1.1.1" },
     overview,
-    "query same_files": { ok: true, rows: [] },
     "query merges_elsewhere": { ok: true, rows: [] },
     "query messages": () => ({ ok: true, rows: rows.messages }),
     "query messages_acknowledged": () => ({ ok: true, rows: rows.acknowledged }),
@@ -139,7 +138,7 @@ it("what is lost is asked for when work is wiped or comes back", async () => {
 });
 
 it("other machines are asked for only where a store is set", async () => {
-  const topics = ["elsewhere", "same_files", "merges_elsewhere"] as const;
+  const topics = ["elsewhere", "merges_elsewhere"] as const;
   const { asked, lines } = await open(topics);
   for (const topic of topics) {
     expect(asked(topic)).toBe(0);
@@ -148,19 +147,16 @@ it("other machines are asked for only where a store is set", async () => {
   }
 });
 
-it("files of two machines and merges of others are asked for when an event tells of them", async () => {
-  const { daemon, asked, until, rounds } = await open(["same_files", "merges_elsewhere"], "s1");
+it("merges of others are asked for when an event tells of them", async () => {
+  const { daemon, asked, until, rounds } = await open(["merges_elsewhere"], "s1");
   await rounds();
-  expect([asked("same_files"), asked("merges_elsewhere")]).toEqual([1, 1]);
+  expect(asked("merges_elsewhere")).toBe(1);
   const place = { project: "/p", machine: "desk" };
-  const side = { id: "a", name: "a", branch: null };
-  daemon.push({ event: "same_file_ended", project: "/p", files: ["a.ts"], sides: [side, side] });
-  await until(() => asked("same_files") === 2);
   daemon.push({
     ...{ event: "merge_elsewhere_changed", merge: "mg-1", ...place },
     ...{ branch: "work", base: "main", state: "running" },
   });
   await until(() => asked("merges_elsewhere") === 2);
   await rounds();
-  expect([asked("same_files"), asked("merges_elsewhere")]).toEqual([2, 2]);
+  expect(asked("merges_elsewhere")).toBe(2);
 });

@@ -1,7 +1,5 @@
 /** The page on a machine that shares a store with another one: what it says of the store, and who works elsewhere. */
-import type { Page } from "playwright-core";
 import { afterEach, expect, test } from "vitest";
-import { agentAt, commit, machineOn, prompted } from "../end-to-end/store-branches.ts";
 import { database, Machine } from "../end-to-end/store-machine.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import { picture, Site } from "./browser.ts";
@@ -45,52 +43,13 @@ await withServer("the page of a machine that shares a store", server => {
     await server.start();
   });
 
-  test("names files that a branch here and one of another machine changed, while it is so, and merges there", async () => {
+  test("names merges of another machine while they wait and run", async () => {
     const url = await database(server);
-    const [a, b] = [await machineOn("paging"), await machineOn("login")];
+    const [a, b] = [await new Machine().start(), await new Machine().start()];
     for (const machine of [a, b]) await machine.kite("store", "join", url, "--yes");
-    const [alice, bob] = [await agentAt(a, "alice"), await agentAt(b, "bob")];
+    const bob = await b.home.connect();
+    await bob.ask({ type: "register", id: "bob", cwd: b.repo, name: "bob" });
     site = await Site.at(a.home);
-    const file = `src/${"deep/".repeat(30)}<img src=x onerror=alert(1)>\u202e.ts`;
-    const sameIn = (page: Page) => page.getByRole("region", { name: "Same file" });
-    const work = await site.view("work");
-    await work.getByText("No uncommitted work that Kite saw").waitFor();
-    expect(await sameIn(work).count()).toBe(0);
-    commit(a, file, "one");
-    commit(b, file, "two");
-    await prompted(alice, a, "alice");
-    await prompted(bob, b, "bob");
-    await look(work, "work");
-    const now = await site.view("now");
-    await look(now, "now");
-    commit(b, file, "one");
-    await prompted(bob, b, "bob");
-    await sameIn(now).waitFor({ state: "detached" });
-
-    /** What the page says of the file, at each width and by keys. */
-    async function look(page: Page, name: string): Promise<void> {
-      const same = sameIn(page);
-      await same.waitFor();
-      expect(await same.innerText()).toMatch(
-        /<img src=x onerror=alert\(1\)>\.ts[\s\S]*alice[\s\S]*\(paging\)[\s\S]*bob@\S+ \(login\)/,
-      );
-      expect(await page.locator("img").count()).toBe(0);
-      for (const width of [400, 1200, 2000]) {
-        await page.setViewportSize({ width, height: 900 });
-        await picture(page, `same-file-${name}-${width}`);
-        expect(await violations(page)).toEqual([]);
-        const [inner, outer] = await page.evaluate(() => [
-          document.documentElement.scrollWidth,
-          document.documentElement.clientWidth,
-        ]);
-        expect(inner).toBeLessThanOrEqual(outer);
-      }
-      await same.getByRole("button", { name: "alice" }).focus();
-      await page.keyboard.press("Enter");
-      await page.getByRole("dialog").waitFor();
-      await page.keyboard.press("Escape");
-    }
-
     const merges = [{ branch: "refs/heads/login", author: { id: "bob" } }];
     await bob.ask({ type: "merge_queue", id: "bob", runner: "r", base: "refs/heads/main", merges });
     const agents = await site.view("agents", { width: 400 });

@@ -3,19 +3,16 @@ import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
 import { features } from "../../view/features.ts";
 import { compare, doingText, needsPerson } from "../../view/session-notes.ts";
 import type { Rows } from "../wire.ts";
-import { Age, Agent, Elsewhere, Empty, File, Loading, SameFiles, Section, TableHead } from "./parts.tsx";
+import { Age, Agent, Elsewhere, Empty, File, Loading, Section, TableHead } from "./parts.tsx";
 import type { View, ViewProps } from "./state.ts";
 import { agoMs, clean, pathText, projectName, type ViewState } from "./state.ts";
 
 export const now: View = {
   path: "now",
   title: "Now",
-  topics: ["sessions", "locks", "holds", "refusals", "titles", "elsewhere", "same_files"],
+  topics: ["sessions", "locks", "holds", "refusals", "titles", "elsewhere"],
   Body: Now,
 };
-
-/** The view of uncommitted work shows more of them. */
-const sameFilesShownMax = 10;
 
 function Now(props: ViewProps) {
   const { state } = props;
@@ -49,7 +46,6 @@ function Now(props: ViewProps) {
           </Section>
         ))
       )}
-      <SameFiles {...props} shownMax={sameFilesShownMax} />
       <Elsewhere state={state} />
     </>
   );

@@ -4,9 +4,7 @@ import { type ComponentChildren, createContext } from "preact";
 import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { personsNode } from "../../../protocol/names.ts";
 import { duration } from "../../../protocol/text.ts";
-import type { SameFileSide } from "../../../protocol/work.ts";
-import { elsewhereState, elsewhereTitle, sameFileTitle } from "../../view/session-notes.ts";
-import { counted } from "../../view/text.ts";
+import { elsewhereState, elsewhereTitle } from "../../view/session-notes.ts";
 import { clean, type Page, pathText, projectName, type ViewProps, type ViewState } from "./state.ts";
 
 interface AgentProps {
@@ -224,49 +222,4 @@ export function Elsewhere({ state }: Pick<ViewProps, "state">) {
       </table>
     </Section>
   );
-}
-
-interface SameFilesProps extends ViewProps {
-  readonly shownMax: number;
-}
-
-/** Files that a branch here and one of another machine changed. */
-export function SameFiles({ state, page, shownMax }: SameFilesProps) {
-  const rows = state.rows("same_files") ?? [];
-  if (rows.length === 0) return null;
-  const more = rows.length - shownMax;
-  return (
-    <Section title={sameFileTitle} count={rows.length}>
-      <p class="dim">Changed on another machine, too. Whether that conflicts, only the merge shows.</p>
-      <ul class="rows">
-        {rows.slice(0, shownMax).map(({ file, project, sides: [mine, theirs] }) => (
-          <li key={`${project}\n${mine.id}\n${theirs.id}\n${file}`} class="dispute">
-            {state.project === null ? <span class="dim">{projectName(project)}</span> : null}
-            <code>{clean(file)}</code>
-            <span>
-              <Agent name={mine.name} id={mine.id} agent={null} page={page} />
-              {branchText(mine)}
-            </span>
-            <span>
-              <bdi>{clean(theirs.name)}</bdi>
-              {branchText(theirs)}
-            </span>
-          </li>
-        ))}
-      </ul>
-      {more <= 0 ? null : (
-        <p class="dim">
-          and {counted(more, "file")} more: <code>kite status --json</code>
-        </p>
-      )}
-    </Section>
-  );
-}
-
-function branchText({ branch, uncommitted }: SameFileSide): string {
-  const parts = [
-    ...(branch === null ? [] : [clean(branch)]),
-    ...(uncommitted === true ? ["not committed"] : []),
-  ];
-  return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
 }

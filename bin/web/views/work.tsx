@@ -5,7 +5,7 @@ import type { MergeSideRow, WriteRow } from "../../../protocol/work.ts";
 import { order } from "../../view/session-notes.ts";
 import { counted, listed } from "../../view/text.ts";
 import type { Rows } from "../wire.ts";
-import { Agent, Empty, File, Loading, SameFiles, Section, TableHead } from "./parts.tsx";
+import { Agent, Empty, File, Loading, Section, TableHead } from "./parts.tsx";
 import { agoText, clean, pathText, projectName, type View, type ViewProps } from "./state.ts";
 
 // Files with uncommitted work by worktree and directory, what was written last first, and bounded.
@@ -75,7 +75,7 @@ function groupsBy(
 export const work: View = {
   path: "work",
   title: "Uncommitted work",
-  topics: ["writes", "risks", "same_files", "wiped"],
+  topics: ["writes", "risks", "wiped"],
   Body: Work,
 };
 
@@ -94,7 +94,6 @@ function Work(props: ViewProps) {
   return (
     <>
       <Risks {...props} risks={risks} />
-      <SameFiles {...props} shownMax={risksShownMax} />
       <Wiped {...props} wiped={wiped} />
       {rows.length === 0 ? (
         <Empty

@@ -2,7 +2,6 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Limits } from "../../../protocol/limits.ts";
-import { type Branches, branchRecords } from "../branches/table.ts";
 import { type Actor, type Bound, type FileRef, type Origin, originKey, type Retry } from "../frame/actors.ts";
 import { PathIndex } from "../frame/records.ts";
 import { Preimages, pairList } from "../frame/saved-rows.ts";
@@ -75,7 +74,6 @@ export interface BaseTables extends Pick<Risks, "risks"> {
   readonly writes: Writes;
   readonly notes: Notes;
   readonly declarations: Declarations;
-  readonly branches: Branches;
   readonly context: ContextTable;
   readonly messages: Messages;
   readonly freezes: Freezes;
@@ -272,7 +270,6 @@ export function emptyBaseState(
     ...riskRecords.empty(),
     notes: noNotes(),
     declarations: noDeclarations(revisions, bounds),
-    branches: branchRecords.empty(),
     context: noContext(),
     messages: noMessages(touched, preimages, bounds),
     freezes: noFreezes(touched),

@@ -5,7 +5,6 @@ import type { KiteEvent } from "../../../protocol/events.ts";
 import type { Risk } from "../../../protocol/names.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
-import type { BranchCommands } from "../branches/table.ts";
 import type { Actor, Origin, Retry } from "../frame/actors.ts";
 import type { NodeCommands, NodeDues, Traits } from "../nodes/commands.ts";
 import type { OutboxCommands } from "../outbox/commands.ts";
@@ -63,7 +62,6 @@ export interface Commands
     WriteCommands,
     TaskCommands,
     DeclarationCommands,
-    BranchCommands,
     TalkCommands,
     NoteCommands,
     NodeCommands,

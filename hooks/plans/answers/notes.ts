@@ -6,7 +6,6 @@ import type {
   LeaseNote,
   OverlapNote,
   PastLockNote,
-  SameFileNote,
   StashTakenNote,
   TakenNote,
   WipedNote,
@@ -39,7 +38,6 @@ export const baseHeadings: readonly Heading[] = [
   ["agents wrote files without holding their locks", "bypassed", "lost_update"],
   ["the time of a lock of yours is over", "lease_over"],
   ["another agent plans to change the same files as you", "overlap"],
-  ["agents on other machines changed the same file as you", "same_file"],
   ["another agent changed a file that you wrote", "conflict"],
 ];
 
@@ -71,12 +69,6 @@ function leaseLine({ file }: LeaseNote): string {
 function overlapLine({ file, will }: OverlapNote, who: string, reader: Reader): string {
   const what = will === "" ? "" : ` and will: ${quote(will)}`;
   return `- ${who} declared ${quote(nearPath(file, reader.cwd))}, too${what}. Agree with ${who} who changes it (${howToWrite(reader)}) before you edit it.`;
-}
-
-function sameFileLine({ file, branch, uncommitted }: SameFileNote, who: string, reader: Reader): string {
-  const where = branch === null ? "" : ` on branch ${quote(branch)}`;
-  const did = uncommitted === true ? "has uncommitted" : "committed";
-  return `- ${who} ${did} changes of the same file${where}: ${quote(nearPath(file, reader.cwd))}. Whether they conflict is not known here. Agree with ${who} who merges first (${howToWrite(reader)}).`;
 }
 
 function takenLine({ what, files, more, command, commit }: TakenNote, who: string, { cwd }: Reader): string {
@@ -134,6 +126,5 @@ export const baseLines = {
   wiped: wipedLine,
   stash_taken: stashTakenLine,
   overlap: overlapLine,
-  same_file: sameFileLine,
   lease_over: leaseLine,
 } satisfies { readonly [W in FileNote["what"]]?: NoteLine<FileNote> };

@@ -3,21 +3,18 @@ import { apply, dueAt } from "../../../daemon/core/apply.ts";
 import { check } from "../../../daemon/core/slices.ts";
 import { emptyState } from "../../../daemon/core/snapshot.ts";
 import type { State } from "../../../daemon/core/state.ts";
-import type { Command, Entry, Proposal, Reply, Step, Timer } from "../../../daemon/core/tables/entries.ts";
+import type { Entry, Proposal, Reply, Timer } from "../../../daemon/core/tables/entries.ts";
 
 /** A log with its state: entries are applied at once, and each is followed by a check of every invariant. */
 export class Log {
   state: State = emptyState();
   #timers: Timer[] = [];
   now = 1_000_000;
-  /** Hears of each entry. */
-  hear: (step: Step, command: Command) => void = () => {};
 
   enter({ origin, command }: Pick<Proposal, "origin" | "command">): Reply | null {
     const entry: Entry = { seq: this.state.seq + 1, at: this.now, origin, command };
     const step = apply(this.state, entry);
     this.#timers.push(...step.timers);
-    this.hear(step, command);
     const wrong = check(this.state);
     if (wrong.length > 0) throw new Error(`after ${JSON.stringify(command)}: ${wrong.join("; ")}`);
     return step.reply;

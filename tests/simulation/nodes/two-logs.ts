@@ -11,7 +11,6 @@ import { noteKey } from "../../../daemon/core/tables/messages.ts";
 import type { Session } from "../../../daemon/core/tables/sessions.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { Random } from "../random.ts";
-import { changeFiles, mergeOrEnd, SameFilesTold, untoldFiles } from "./branches.ts";
 import { differences, overlapsOver, rolesOf, undeclared } from "./differences.ts";
 import { Log } from "./log.ts";
 import { MergesTold, mergeComesBack, unknownMerges } from "./merges.ts";
@@ -26,7 +25,7 @@ const fileNames = ["a.ts", "src/b.ts", "src"] as const;
 const agentIds = ["first-agent", "other-agent", "third-agent"] as const;
 
 /** What happens in some of the histories alone. */
-export type Also = "merge" | "lost declaration" | "files";
+export type Also = "merge" | "lost declaration";
 
 export class TwoLogs {
   readonly #random: Random;
@@ -39,7 +38,6 @@ export class TwoLogs {
   #epoch = 0;
   #n = 0;
   readonly #merges = new MergesTold();
-  readonly #sameFiles = new SameFilesTold();
   readonly seen = new Map<string, number>();
 
   readonly #also: readonly Also[];
@@ -48,7 +46,6 @@ export class TwoLogs {
   constructor(seed: number, also: readonly Also[] = []) {
     this.#random = new Random(seed);
     this.#also = also;
-    this.shared.hear = ({ events }, command) => this.#sameFiles.hear(events, command);
     for (const node of this.nodes) {
       node.start();
       node.do({ type: "sharing_set", node: node.id, projects, level: rulesLevel });
@@ -77,24 +74,14 @@ export class TwoLogs {
           const [is, told] = [rolesOf(node.log.state, own), rolesOf(this.shared.state, session)];
           if (is !== told) yield `${id} has the roles ${is}, and in the shared log ${told}`;
           yield* undeclared(node.log.state, own, this.shared.state, id);
-          yield* untoldFiles(node.log.state, own, this.shared.state, id);
         }
         told.delete(id);
       }
       for (const id of told.keys()) yield `${id} is not in the shared log`;
     }
     yield* overlapsOver(this.shared.state);
-    yield* this.#sameFiles.wrong(this.shared.state);
     for (const session of tasks.claims.keys())
       if (!sessions.live.has(session)) yield `${session} has a claim, and does not live`;
-  }
-
-  /** Yields what is left of same files once all that sessions changed is merged, or they have ended. */
-  *afterAll(): Generator<string> {
-    for (const [key, times] of Object.entries(this.#sameFiles.counts)) this.seen.set(key, times);
-    for (const node of this.nodes) mergeOrEnd(this.#random, node);
-    this.#settle();
-    yield* this.#sameFiles.left(this.shared.state);
   }
 
   #step(): void {
@@ -122,9 +109,7 @@ export class TwoLogs {
       this.#n += 1;
       mergeComesBack(node, this.#n);
     } else if (what === "lost declaration") this.#loseDeclaration(node);
-    else if (what === "files") {
-      for (const session of new Set(node.told.values())) changeFiles(random, node, session);
-    } else if (what === "renew") this.#renew(node);
+    else if (what === "renew") this.#renew(node);
     else if (what === "restart") this.#restart(node);
     else this.#silence();
   }
