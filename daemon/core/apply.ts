@@ -40,6 +40,7 @@ import {
   type Entry,
   freeing,
   lastingAndFreeing,
+  passing,
   Step,
   type Timer,
 } from "./tables/entries.ts";
@@ -80,11 +81,19 @@ function elapse(state: State, { due }: CommandOf<"elapse">, _meta: Meta, step: S
   over(state, due, step);
 }
 
+/** Commands of earlier programs. A journal may have entries of them, which are refused and change nothing. */
+export const retiredCommands: ReadonlySet<string> = new Set(["branch_files"]);
+
+function refuseRetired(_state: State, { type }: { readonly type: string }, _meta: Meta, step: Step): void {
+  step.reply = refuse("invalid_request", `${type} is a command that Kite had before: it changes nothing`);
+}
+
 /** Every command's handler and durability. */
 export const commandRules: CommandRules<CommandType, State> = {
   ...joined(ruleList.map(({ commands }) => commands)),
   elapse: freeing(elapse),
   relayed: lastingAndFreeing(relayed),
+  ...Object.fromEntries([...retiredCommands].map(type => [type, passing(refuseRetired)])),
 };
 
 /**

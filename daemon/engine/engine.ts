@@ -273,6 +273,12 @@ export class Engine {
     };
     const opened = await journal.open(replay.after, batch => this.#deliver(batch), found);
     const recovered = await this.#repeated(replay, until);
+    const { retired } = recovered;
+    if (retired > 0)
+      this.#options.onTrouble(
+        `the journal has ${retired} entries of retired commands: they change nothing`,
+        null,
+      );
     [this.#state, this.#epoch] = [recovered.state, opened.epoch];
     this.found = { seq: this.#state.seq, t: this.#state.t };
     this.#clock.catchUp(this.#state.t);

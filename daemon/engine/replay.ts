@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
-import { apply, applyUnheard, skip } from "../core/apply.ts";
+import { apply, applyUnheard, retiredCommands, skip } from "../core/apply.ts";
 import { copyOf, emptyState, linesOf as linesOfState, readState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
 import { firstRulesLevel, rulesKnown } from "../core/tables/base-state.ts";
@@ -58,6 +58,8 @@ export interface Recovered {
   readonly threw: readonly number[];
   /** Entries that the log has voided. */
   readonly voided: readonly number[];
+  /** How many entries after the snapshot are of retired commands. */
+  readonly retired: number;
 }
 
 /** Returns the SHA-256 of the state's snapshot text, in hexadecimal; equal states have equal hashes. */
@@ -88,6 +90,7 @@ export class Replay {
   readonly #onStep: OnStep | null;
   /** The latest entries, which are not applied yet: only their steps are for `onStep`. */
   readonly #late = new Latest<Entry>(limits.ringEntriesMax);
+  #retired = 0;
   #state: State;
   #again = false;
 
@@ -141,11 +144,12 @@ export class Replay {
   get recovered(): Recovered {
     const threw = this.#threw.filter(seq => !this.#voided.has(seq));
     this.#state.locks.heldPaths.makeOrder();
-    return { state: this.#state, threw, voided: [...this.#voided] };
+    return { state: this.#state, threw, voided: [...this.#voided], retired: this.#retired };
   }
 
   #read(): State {
     this.#begin();
+    this.#retired = 0;
     const state = stateBefore(this.#snapshot);
     // Few locks of a log remain at its end.
     state.locks.heldPaths.postponeOrder();
@@ -182,6 +186,7 @@ export class Replay {
       this.#again = true;
       return;
     }
+    if (retiredCommands.has(entry.command.type)) this.#retired += 1;
     onStep?.(entry, step, state.epoch);
   }
 }

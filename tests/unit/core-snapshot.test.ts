@@ -65,6 +65,35 @@ describe("the product's bounds", () => {
   });
 });
 
+it("a snapshot of an earlier program is read without what it knew of one file on two machines", () => {
+  const file = { what: "same_file", file: "a.ts", other: "bob@desk", session: "bob@m.1.1", branch: null };
+  const note = { what: "overlap", file: "a.ts", other: "bob@desk", will: "" };
+  const whose = { session: "s@n.1.1", agent: null };
+  const rows = {
+    branches: [{ session: "s@n.1.1", project: "/p", branch: null, files: [["a.ts", null]] }],
+    notes: [
+      { ...whose, notes: [{ n: 1, note: file }], dropped: 0 },
+      {
+        ...whose,
+        agent: "x",
+        notes: [
+          { n: 2, note: file },
+          { n: 3, note },
+        ],
+        dropped: 0,
+      },
+    ],
+    outboxParts: [{ id: "s@n.1.1", agent: null, part: "branch_files" }],
+  };
+  const lines = Object.entries(rows).map(([name, list]) => JSON.stringify({ [name]: list }));
+  const state = readState([writeState(emptyState()), ...lines]);
+  expect([...state.notes.pending.values()]).toEqual([
+    { ...whose, agent: "x", notes: [{ n: 3, note }], dropped: 0 },
+  ]);
+  expect(state.outbox.parts.size).toBe(0);
+  expect(writeState(state)).not.toMatch(/same_file|branch/);
+});
+
 describe("the order of a snapshot", () => {
   const fields =
     "format rules seq t storeId epoch nodes ended grants expiredWrites taskCount taskNumbers taskNumbersFrom " +

@@ -165,6 +165,32 @@ describe.each(places)("over $name", ({ make }) => {
     const words = `rules 7, this program knows ${known}: start a newer Kite`;
     await expect(w.engineStarted).rejects.toThrow(words);
   });
+
+  it("entries of a retired command are refused and change nothing, and the start says how many there are", async () => {
+    const w = await open();
+    await w.lock("a", "x");
+    const journal = w.place.journal(w.clock);
+    const snapshot = await journal.loadSnapshot();
+    const { epoch } = await opened(journal, snapshot?.seq ?? 0);
+    const proposal = (n: number) => ({
+      origin: { node: "n", epoch, n },
+      at: w.clock.now(),
+      // An earlier program entered it.
+      command: { type: "branch_files", session: "a", files: [["a.ts", null]] } as unknown as Command,
+    });
+    const many = limits.throwsMax + 1;
+    journal.propose(
+      Array.from({ length: many }, (_, n) => proposal(n + 1)),
+      () => {},
+    );
+    await w.settle();
+    await w.start();
+    expect(w.fatal).toEqual([]);
+    expect(w.engine.voided).toEqual([]);
+    expect(w.troubles).toEqual([`the journal has ${many} entries of retired commands: they change nothing`]);
+    expect(w.holder("x")).toBe("a");
+    expect((await w.lock("b", "y")).reply).toMatchObject({ ok: true });
+  });
 });
 
 it("a snapshot under unknown rules stops the start as well", async () => {

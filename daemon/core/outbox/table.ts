@@ -183,7 +183,10 @@ export const outboxRows = {
     ),
     outboxParts: valueList(
       ({ parts }: Outbox) => parts,
-      (outbox, row: PublishedPart) => publishedPartRecords.put(outbox, row),
+      (outbox, row: PublishedPart) => {
+        // Earlier programs published the files of branches, too.
+        if (row.part !== "branch_files") publishedPartRecords.put(outbox, row);
+      },
     ),
   },
 };

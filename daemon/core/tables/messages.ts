@@ -363,7 +363,11 @@ export const noteRows = {
   lists: {
     notes: valueList(
       (notes: Notes) => notes.pending,
-      (notes, pending) => pendingRecords.put(notes, pending),
+      (notes, pending) => {
+        // Earlier programs had notices of one file on two machines.
+        const left = pending.notes.filter(({ note }) => (note.what as string) !== "same_file");
+        if (left.length > 0) pendingRecords.put(notes, { ...pending, notes: left });
+      },
     ),
     conflicts: {
       write: ({ conflicts }: Notes) =>
