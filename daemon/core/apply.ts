@@ -194,7 +194,7 @@ function take(state: BaseState, request: LockRequest, entry: Entry): boolean {
   if (file === null) return false;
   advance(state, entry);
   // Else a sign of life changes nothing: its lock is why it does not make room.
-  if (session.lostAt !== null || session.suspendedUntil !== null) livesOn(state, session, new Step());
+  if (session.lostAt !== null || session.suspendedUntil !== null) livesOn(state, session);
   grantFree(state, request, file, entry.origin);
   settle(state);
   return true;

@@ -183,7 +183,7 @@ function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Me
 export function sessionActs(state: BaseState, request: ActsFor, meta: Meta, step: Step): void {
   const session = state.sessions.live.get(request.actor.session);
   if (session !== undefined) {
-    livesOn(state, session, step);
+    livesOn(state, session);
     return;
   }
   const { project, cwd, wallMs } = request;
@@ -241,15 +241,15 @@ function begin(
     endedAgents: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
-  changed(state, sessionOf(state, id), step);
+  changed(state, sessionOf(state, id));
 }
 
-function changed(state: BaseState, session: Session, step: Step): void {
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
+function changed(state: BaseState, session: Session): void {
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
 }
 
 function update(state: BaseState, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
-  livesOn(state, session, step);
+  livesOn(state, session);
   const { preimages, worktrees } = state.sessions;
   leaveWorktree(worktrees, session);
   const writable = preimages.writable(session);
@@ -264,7 +264,7 @@ function update(state: BaseState, session: Session, command: SessionBegin, meta:
     renameSession(state.sessions, session, command.project, wanted);
   if (moves) enterProject(state, session.id, step);
   enterProcess(state, session, command.anchor, meta, step);
-  changed(state, session, step);
+  changed(state, session);
 }
 
 /** Notes the process of a session's terminal: a further one is an incarnation of its own. */
@@ -312,12 +312,12 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
 }
 
 /** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
-export function livesOn(state: BaseState, session: Session, step: Step): void {
+export function livesOn(state: BaseState, session: Session): void {
   const { sessions } = state;
   if (session.lostAt !== null) {
     sessions.preimages.writable(session).lostAt = null;
     enterPresent(sessions, session);
-    changed(state, session, step);
+    changed(state, session);
   }
   if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);

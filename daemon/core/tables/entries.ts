@@ -189,7 +189,7 @@ export interface Points<S> {
   /** A session gets a lock or a claim: one that is not registered begins, without a process. */
   sessionActs?(state: S, by: ActsFor, meta: Pick<Entry, "seq" | "origin">, step: Step): void;
   /** A session began, ended in one of its terminals, got another name, branch or project, or was lost or found. */
-  sessionChanges?(state: S, session: Session, step: Step): void;
+  sessionChanges?(state: S, session: Session): void;
   /** What `traitsOf` says of an actor may be something else now. Null: the session's main agent. */
   actorChanges?(state: S, session: string, agent: string | null): void;
   /** The value of one of `parts` may be something else now. */
