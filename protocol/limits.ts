@@ -363,6 +363,15 @@ const storeLimits = {
   keptClaimsBytes: 4 * 1024 * 1024,
   /** How long people are shown that the store lacks what it had before, and that a leave was undone. */
   storeWentBackMs: 3_600_000,
+  /** Requests of a project that wait for the store, and the answers of its node that repeated ones get. */
+  storeWaitingMax: 10_000,
+  storeRepliesMax: 10_000,
+  /** Rows and steps behind which a copy is read anew as a whole, and what one piece of that has. */
+  storeBehindMax: 5_000,
+  storeNewsMax: 2_000,
+  storePageRows: 500,
+  /** Rows of a store that do not fit, which are named to people. */
+  storeUnfitMax: 100,
   /** How often a wait for the store looks again. */
   storeLookMs: 250,
   /** How long the answer to an event waits for the store; what comes later comes with a later event. */

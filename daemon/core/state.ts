@@ -39,7 +39,7 @@ const freezeRows = {
   lists: { editHolds: valueList((freezes: Freezes) => freezes.all, addFreeze) },
 };
 
-function plainMessage(message: Message): NewMessage {
+export function plainMessage(message: Message): NewMessage {
   return {
     id: message.id,
     order: message.order,
@@ -58,7 +58,7 @@ function plainMessage(message: Message): NewMessage {
 
 // What a snapshot has of sessions.
 
-type StoredSession = Omit<Session, "agents" | "endedAgents" | "namedBy"> & {
+export type StoredSession = Omit<Session, "agents" | "endedAgents" | "namedBy"> & {
   /** Absent: the client, in snapshots from before sources of names. */
   readonly namedBy?: NameSource;
   readonly agents?: readonly (readonly [string, string])[];
@@ -89,7 +89,7 @@ const sessionRows = {
   },
 };
 
-function readSession(sessions: Sessions, session: StoredSession): void {
+export function readSession(sessions: Sessions, session: StoredSession): void {
   const { namedBy = "client", agents, endedAgents } = session;
   addSession(sessions, {
     ...session,
@@ -103,7 +103,7 @@ function plainEnd([id, { at, anchors }]: readonly [string, Ended]): StoredEnd {
   return anchors === null ? [id, at] : [id, at, anchors];
 }
 
-function plainSession({ endedAgents, ...session }: Session): StoredSession {
+export function plainSession({ endedAgents, ...session }: Session): StoredSession {
   const plain = { ...session, agents: [...session.agents] };
   return endedAgents.size === 0 ? plain : { ...plain, endedAgents: [...endedAgents] };
 }

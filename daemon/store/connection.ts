@@ -131,7 +131,15 @@ export class Connection {
   }
 
   /** Runs a statement; rejects with the server's error, or that of the connection, which is destroyed then. */
-  query(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+  async query(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    return (await this.script(text, values)).at(-1) ?? [];
+  }
+
+  /**
+   * Runs statements in one round trip, and returns the rows of each. Without values, several may stand in one text; without a
+   * `BEGIN` of their own they are one transaction. Rejects as `query` does.
+   */
+  script(text: string, values: readonly Value[] = []): Promise<readonly (readonly Row[])[]> {
     if (this.#lost !== null) return Promise.reject(this.#lost);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -139,7 +147,6 @@ export class Connection {
         this.#lose(late);
         reject(late);
       }, this.#statementMs);
-      // Without values, several statements may stand in one text; they are one transaction.
       const statement = {
         text,
         rowMode: "array" as const,
@@ -148,8 +155,7 @@ export class Connection {
       this.#client.query<unknown[]>(statement).then(
         result => {
           clearTimeout(timer);
-          const results = Array.isArray(result) ? result : [result];
-          resolve(results.at(-1)?.rows ?? []);
+          resolve((Array.isArray(result) ? result : [result]).map(({ rows }) => rows));
         },
         (error: unknown) => {
           clearTimeout(timer);

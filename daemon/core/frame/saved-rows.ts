@@ -25,6 +25,11 @@ export class Images {
     return (this.#kept.get(row) ?? row) as Row;
   }
 
+  /** The rows that changed since then, as they are now. */
+  get changed(): Iterable<object> {
+    return this.#kept.keys();
+  }
+
   keep(row: object): void {
     if (!this.#kept.has(row)) this.#kept.set(row, imageOf(row));
   }

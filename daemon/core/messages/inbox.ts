@@ -232,7 +232,7 @@ export function putLetter(messages: Messages, message: Message, letter: Letter):
 }
 
 /** Changes the message's sender to the id under which its process goes on. */
-function changeSender(messages: Messages, message: Message, from: ActorRow): void {
+export function changeSender(messages: Messages, message: Message, from: ActorRow): void {
   if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
   messages.preimages.writable(message).from = from;
   addToSet(messages.bySender, from.id, message.id);

@@ -528,7 +528,7 @@ export const taskRows = {
   },
 };
 
-function plainTask(task: Task): Task {
+export function plainTask(task: Task): Task {
   return {
     id: task.id,
     n: task.n,

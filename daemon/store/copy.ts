@@ -1,0 +1,337 @@
+/**
+ * This machine's copy of a shared project: an instance of the core's state, filled from rows, and the file that keeps it.
+ *
+ * Invariants: between two steps the copy is what the store had at `version`, but for letters on their way to agents of this
+ * machine. A step that is taken back leaves the copy as it was. A row comes, goes or is replaced through its table's map, or is
+ * changed through `Preimages.writable`: so what changed costs what changed. A stored row that does not fit is left out and named.
+ */
+import { open, rename, rm } from "node:fs/promises";
+import * as z from "zod";
+import { limits } from "../../protocol/limits.ts";
+import { allDue, commandRules } from "../core/apply.ts";
+import type { Images } from "../core/frame/saved-rows.ts";
+import { dropVolatile } from "../core/messages/context.ts";
+import { settleRoom } from "../core/sessions/room.ts";
+import { emptyState } from "../core/snapshot.ts";
+import type { State } from "../core/state.ts";
+import type { Meta } from "../core/tables/base-state.ts";
+import {
+  type CommandOf,
+  type CommandType,
+  type CoreEvent,
+  type Due,
+  type Reply,
+  Step,
+} from "../core/tables/entries.ts";
+import { readPrivateFile } from "./private-files.ts";
+import { headOf, type Kind, kinds, type Names, outward, takeHead } from "./rows.ts";
+
+/** A row as the store has it; a null value: it is gone. */
+export type StoredRow = readonly [kind: string, key: string, value: string | null];
+
+/** A row that a step changed, as the copy had it before and has it after; null: it is not there. */
+export interface Change {
+  readonly kind: Kind;
+  readonly key: string;
+  readonly before: object | null;
+  /** What the store gets, or undefined if it has that already. */
+  readonly stored: StoredRow | undefined;
+}
+
+/** What came of a part of a step. */
+interface Happened {
+  readonly reply: Reply | null;
+  readonly events: readonly CoreEvent[];
+}
+
+/** What came of a command. */
+export interface Done extends Happened {
+  readonly reply: Reply;
+}
+
+/** A table's map, which notes what a step does to it. */
+class NotedMap extends Map<string, object> {
+  /** The rows as they were when the step began, null for absent ones; null: no step is under way. */
+  before: Map<string, object | null> | null = null;
+
+  override set(key: string, row: object): this {
+    this.#note(key);
+    return super.set(key, row);
+  }
+
+  override delete(key: string): boolean {
+    this.#note(key);
+    return super.delete(key);
+  }
+
+  #note(key: string): void {
+    if (this.before?.has(key) === false) this.before.set(key, this.get(key) ?? null);
+  }
+}
+
+export class Copy {
+  readonly state: State = emptyState();
+  readonly names: Names;
+  /** The store's step that the copy has; 0: none yet. */
+  version = 0;
+  stamp = "";
+  /** Stored rows that are left out, by kind and key, each with why. */
+  readonly unfit = new Map<string, string>();
+  readonly #maps: ReadonlyMap<Kind, NotedMap>;
+  #images: Images | null = null;
+  /** The counters as they were before the step. */
+  #head: object = {};
+
+  constructor(names: Names) {
+    this.names = names;
+    this.state.leases.isShared = true;
+    this.#maps = new Map(
+      kinds.map(kind => {
+        const map = new NotedMap();
+        kind.install(this.state, map);
+        return [kind, map];
+      }),
+    );
+  }
+
+  /** Takes what the store has now. Throws if the counters cannot be read: then nothing is known of the project. */
+  take(version: number, stamp: string, head: string, rows: readonly StoredRow[]): void {
+    this.fill(rows);
+    this.#dropUnfit(rows);
+    this.settle(version, stamp, head);
+  }
+
+  /** Takes a part of the rows of an empty copy. `dropAllUnfit` and `settle` follow when it has all. */
+  fill(rows: readonly StoredRow[]): void {
+    for (const kind of kinds) {
+      const came = rows.flatMap(([name, key, value]) =>
+        name === kind.name ? this.#read(kind, key, value) : [],
+      );
+      if (came.length > 0) kind.take(this.state, came as never, false);
+    }
+  }
+
+  /** Leaves out all rows that name what is not there. */
+  dropAllUnfit(): void {
+    const { tasks, messages } = this.state;
+    const keys = (name: string, all: Iterable<string>) => [...all].map(key => [name, key, null] as const);
+    this.#dropUnfit([...keys("tasks", tasks.all.keys()), ...keys("messages", messages.all.keys())]);
+  }
+
+  /** The copy is what the store has after this step. */
+  settle(version: number, stamp: string, head: string): void {
+    takeHead(this.state, JSON.parse(head), this.names);
+    settleRoom(this.state);
+    this.version = version;
+    this.stamp = stamp;
+  }
+
+  #read(kind: Kind, key: string, value: string | null): (readonly [string, object | null])[] {
+    const place = `${kind.name} ${key}`;
+    this.unfit.delete(place);
+    const found = kind.read(key, value, this.names);
+    if (found !== null) return [found];
+    this.#leaveOut(place, `the ${kind.name} row ${key} has another form than Kite writes`);
+    return [];
+  }
+
+  #leaveOut(place: string, why: string): void {
+    if (this.unfit.size < limits.storeUnfitMax) this.unfit.set(place, why);
+  }
+
+  /** Leaves out rows that name what is not there, among those that came and those that need them: no rule would hold. */
+  #dropUnfit(rows: readonly StoredRow[]): void {
+    const { tasks, messages, sessions } = this.state;
+    const looks = rows.filter(([name]) => name === "tasks").map(([, key]) => key);
+    for (let key = looks.pop(); key !== undefined; key = looks.pop()) {
+      const task = tasks.all.get(key);
+      const missing = task?.dependsOn.find(id => !tasks.all.has(id));
+      if (task !== undefined && missing !== undefined)
+        this.#drop("tasks", key, `the task ${key} depends on ${missing}, which is not there`);
+      if (!tasks.all.has(key)) looks.push(...(tasks.dependents.get(key) ?? []));
+    }
+    for (const [name, key] of rows) {
+      const letters = (name === "messages" ? messages.all.get(key)?.letters : undefined)?.values() ?? [];
+      const lost = [...letters].find(({ to }) => !sessions.live.has(to.id));
+      if (lost !== undefined)
+        this.#drop("messages", key, `the message ${key} is to ${lost.to.name}, who is not there`);
+    }
+  }
+
+  #drop(name: string, key: string, why: string): void {
+    this.#leaveOut(`${name} ${key}`, why);
+    for (const kind of kinds) if (kind.name === name) kind.take(this.state, [[key, null]] as never, false);
+  }
+
+  /** Begins a step of several commands at the store's time. */
+  begin(nowMs: number): void {
+    this.#head = headOf(this.state, this.names);
+    this.state.t = Math.max(this.state.t, nowMs);
+    this.#images = this.state.preimages.begin();
+    for (const map of this.#maps.values()) map.before = new Map();
+  }
+
+  /** Applies a command by the core's rules. Throws only on a bug, or on rows that break them: this copy is of no use then. */
+  apply<T extends CommandType>(command: CommandOf<T>): Done {
+    const done = this.run((state, meta, step) =>
+      commandRules[command.type].apply(state, command as never, meta, step),
+    );
+    if (done.reply === null) throw new Error(`${command.type} waits, which no shared command does`);
+    return { ...done, reply: done.reply };
+  }
+
+  /** Does what no command does, within a step; throws as `apply`. */
+  run(work: (state: State, meta: Meta, step: Step) => void): Happened {
+    const { state } = this;
+    state.seq += 1;
+    const step = new Step();
+    work(state, { seq: state.seq, origin: { node: this.names.node, epoch: 1, n: state.seq } }, step);
+    settleRoom(state);
+    return { reply: step.reply, events: step.events };
+  }
+
+  /** Ends the values of a node that end with its daemon. */
+  endValuesOf(node: string): readonly CoreEvent[] {
+    return this.run((state, _meta, step) => dropVolatile(state, node, step)).events;
+  }
+
+  /** What is due by the store's time. */
+  due(nowMs: number): Due[] {
+    return allDue(this.state).flatMap(({ at, due }) => (at <= nowMs ? [due] : []));
+  }
+
+  /** Ends the step: returns what it changed. */
+  end(): Change[] {
+    const images = this.#images;
+    if (images === null) return [];
+    for (const row of images.changed)
+      for (const [kind, map] of this.#maps) {
+        const key = kind.keyOf(row);
+        if (key === undefined || map.get(key) !== row) continue;
+        if (map.before?.has(key) === false) map.before.set(key, row);
+        break;
+      }
+    const changes: Change[] = [];
+    for (const [kind, map] of this.#maps) {
+      for (const [key, row] of map.before ?? []) {
+        const before = row === null ? null : kind.form(images.of(row));
+        changes.push({ kind, key, before, stored: this.#newlyStored(kind, key, before, map.get(key)) });
+      }
+      map.before = null;
+    }
+    this.state.preimages.end(images);
+    this.#images = null;
+    return changes;
+  }
+
+  #newlyStored(
+    kind: Kind,
+    key: string,
+    before: object | null,
+    row: object | undefined,
+  ): StoredRow | undefined {
+    const [was, is] = [before, row === undefined ? null : kind.form(row)].map(
+      form => form && JSON.stringify(kind.lasting(form)),
+    );
+    if (was === is) return undefined;
+    return this.#stored(kind, key, row === undefined ? null : kind.form(row));
+  }
+
+  #stored(kind: Kind, key: string, form: object | null): StoredRow {
+    const value = form && JSON.stringify(outward(kind.lasting(form), this.names));
+    return [kind.name, kind.keyThere(key, this.names), value];
+  }
+
+  /** The counters after the step, as the store has them. */
+  get head(): string {
+    return JSON.stringify(headOf(this.state, this.names));
+  }
+
+  /** Takes the step back. */
+  undo(changes: readonly Change[]): void {
+    for (const kind of kinds) {
+      const own = changes.flatMap(change => (change.kind === kind ? [[change.key, change.before]] : []));
+      if (own.length > 0) kind.take(this.state, own as never, true);
+    }
+    takeHead(this.state, this.#head, this.names);
+    settleRoom(this.state);
+  }
+
+  /** Notes all that it has now, and returns what writes it line by line, while later steps go on. */
+  snapshot(): { readonly first: object; readonly rows: Iterable<StoredRow>; readonly end: () => void } {
+    const images = this.state.preimages.begin();
+    const all = [...this.#maps].map(([kind, map]) => [kind, [...map]] as const);
+    const { version, stamp, head } = this;
+    const stored = (kind: Kind, key: string, row: object) =>
+      this.#stored(kind, key, kind.form(images.of(row)));
+    const rows = {
+      *[Symbol.iterator]() {
+        for (const [kind, own] of all) for (const [key, row] of own) yield stored(kind, key, row);
+      },
+    };
+    return { first: { version, stamp, head }, rows, end: () => this.state.preimages.end(images) };
+  }
+}
+
+// The copy on the disk: what a daemon shows that starts while the store is away. It says as of when it is. The store has it all.
+
+const fileFormat = 1;
+
+const firstLine = z.object({
+  ...{ format: z.literal(fileFormat), node: z.string(), shared: z.string(), asOfMs: z.number() },
+  ...{ version: z.number().int().min(1), stamp: z.string(), head: z.string() },
+});
+
+const rowLine = z.tuple([z.string(), z.string(), z.string().nullable()]);
+
+/** Fills an empty copy from its file. Returns as of when it is, by wall time in milliseconds; null: there is no such file. */
+export function loadCopy(path: string, copy: Copy): number | null {
+  const found = readPrivateFile(path, limits.storeCopyBytes);
+  if (found.is !== "read") return null;
+  const [first = "", ...lines] = found.text.split("\n");
+  try {
+    const { node, shared, asOfMs, version, stamp, head } = firstLine.parse(JSON.parse(first));
+    // An id or a name of before says nothing of what is shared now.
+    if (node !== copy.names.node || shared !== copy.names.shared) return null;
+    const rows = lines.flatMap(line => (line === "" ? [] : [rowLine.parse(JSON.parse(line))]));
+    copy.take(version, stamp, head, rows);
+    return asOfMs;
+  } catch {
+    return null; // Damaged, or another version's: nothing is shown until the store is reached.
+  }
+}
+
+/**
+ * Writes the copy in place of the one before, and returns whether it did: one of more than `limits.storeCopyBytes` is not kept.
+ * Rejects with an error of the file system.
+ */
+export async function saveCopy(path: string, copy: Copy, asOfMs: number): Promise<boolean> {
+  const { first, rows, end } = copy.snapshot();
+  const { node, shared } = copy.names;
+  const fresh = `${path}.new`;
+  const file = await open(fresh, "w", 0o600);
+  let isKept = true;
+  try {
+    let piece = `${JSON.stringify({ format: fileFormat, node, shared, asOfMs, ...first })}\n`;
+    let bytes = 0;
+    for (const row of rows) {
+      piece += `${JSON.stringify(row)}\n`;
+      if (piece.length < pieceChars) continue;
+      bytes += (await file.write(piece)).bytesWritten;
+      piece = "";
+      if (bytes > limits.storeCopyBytes) break;
+    }
+    bytes += (await file.write(piece)).bytesWritten;
+    isKept = bytes <= limits.storeCopyBytes;
+    if (isKept) await file.sync();
+  } finally {
+    end();
+    await file.close();
+  }
+  if (isKept) await rename(fresh, path);
+  else for (const one of [fresh, path]) await rm(one, { force: true });
+  return isKept;
+}
+
+/** What is written before other work of the daemon goes on. */
+const pieceChars = 256 * 1024;

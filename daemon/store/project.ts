@@ -1,0 +1,681 @@
+/**
+ * A project whose tasks, messages, context and debates several machines share.
+ *
+ * A step is one transaction. It locks the project's row, takes what others wrote, applies the requests that wait by the core's
+ * rules, writes the rows that changed, and commits. If nobody else wrote lately, a step is guessed: it is applied to the copy
+ * first and sent in one round trip, which does nothing if the store has another step by then.
+ *
+ * Invariants: no answer leaves before its commit. A refusal is of the present: only the lock gives one. What a step did that did
+ * not come to its commit is taken back in the copy. If nobody knows whether a commit took effect, its requests go again under
+ * their ids, and what was done answers as it did. Who wrote rows that break the core's rules costs others an answer, never the daemon.
+ */
+import { randomUUID } from "node:crypto";
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import type { State } from "../core/state.ts";
+import type { Command, CoreEvent, Due, Reply } from "../core/tables/entries.ts";
+import { claimerOf, type Task, taskOf } from "../core/tables/tasks.ts";
+import type { Connection, Row } from "./connection.ts";
+import { type Change, Copy, loadCopy, type StoredRow, saveCopy } from "./copy.ts";
+import { errorMessage, meaningOf } from "./errors.ts";
+import { compareSessions, endSession, type Present } from "./roster.ts";
+import { inward, kinds, type Names, outward } from "./rows.ts";
+import { format, literal, textArray } from "./schema.ts";
+import type { Store, StoreProject } from "./store.ts";
+
+/** An answer. `version`: the step that did what was asked, which orders all of the project; null: none did. */
+export interface Answer {
+  readonly reply: Reply;
+  readonly version: number | null;
+}
+
+/** What tells a repeated request: the same id and another digest is another request. */
+export interface RequestId {
+  readonly id: string;
+  readonly digest: string;
+}
+
+/** A request that waits for its step. */
+interface Waiting extends RequestId {
+  readonly command: Command;
+  readonly answer: (answer: Answer) => void;
+  readonly timer: NodeJS.Timeout;
+  /** A commit with it was sent, and nobody knows what became of it. */
+  isUnknown: boolean;
+  isOver: boolean;
+}
+
+/** An answer as the store keeps it. */
+type KeptReply = readonly [id: string, digest: string, reply: string];
+
+/** A task that an agent of this machine worked on, as the copy had it. */
+export interface HeldClaim {
+  readonly task: Task;
+  readonly claimer: Actor;
+}
+
+/** A step that was applied to the copy. */
+interface Applied {
+  readonly changes: readonly Change[];
+  readonly replies: ReadonlyMap<Waiting, Answer>;
+  readonly events: readonly CoreEvent[];
+  /** The events as the store has them. */
+  readonly told: readonly unknown[];
+  /** Which of this machine's sessions are in it. */
+  readonly presence: number;
+}
+
+/** What the store has of the project, behind what the copy has. */
+interface Behind {
+  readonly version: number;
+  readonly stamp: string;
+  readonly head: string;
+  readonly rows: readonly StoredRow[];
+  /** The steps, oldest first, as far as they are kept: the later ones if they are many. */
+  readonly steps: readonly Row[];
+  /** Nodes that were silent for so long that they have ended. */
+  readonly gone: readonly string[];
+  /** The database's time. */
+  readonly nowMs: number;
+}
+
+export interface ProjectOptions {
+  readonly store: Store;
+  /** What all machines call it, and what this one does. */
+  readonly name: string;
+  readonly local: string;
+  /** Where the copy is kept; null: nowhere. */
+  readonly path: string | null;
+  /** This machine's sessions that belong to the project, in all clones that share it under this name. */
+  readonly present: () => Iterable<Present>;
+  /** Hears what a step told. `isOwn`: this daemon wrote the step. */
+  readonly onEvents: (events: readonly CoreEvent[], isOwn: boolean) => void;
+  /** What happened lately is not known event by event. `held`: what agents of this machine worked on before. */
+  readonly onGap?: (held: readonly HeldClaim[]) => void;
+  /** The store was reached, and the copy is what it has. */
+  readonly onReached?: () => void;
+}
+
+export class SharedProject implements StoreProject {
+  readonly #options: ProjectOptions;
+  readonly #store: Store;
+  readonly #table: (name: string) => string;
+  #copy: Copy;
+  /** Its number in the store; null: the store was not reached yet. */
+  #number: number | null = null;
+  #waiting: Waiting[] = [];
+  /** Answers of this node, by the ids of their requests, as the store keeps them. */
+  #kept = keptReplies();
+  #isStepping = false;
+  #mustLook = false;
+  #mustStep = false;
+  #mustCount = false;
+  #isOver = false;
+  #due: Due[] = [];
+  #saved = 0;
+  /** Rises when this machine's sessions or the rows may be others; and up to which of it the store was told. */
+  #presence = 1;
+  #compared = 0;
+  /** Whether this start of the daemon has written a step, and the stamp of the last one that it sent. */
+  #hasBegun = false;
+  #sentStamp = "";
+  /** Nobody else wrote lately. */
+  #mayGuess = false;
+  /** When the copy was known to be what the store has, by wall time in milliseconds; 0: never. */
+  asOfMs = 0;
+  readonly stats = { steps: 0, guesses: 0, missed: 0, reloads: 0, unknown: 0 };
+
+  constructor(options: ProjectOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#table = options.store.table;
+    this.#copy = this.#newCopy();
+    if (options.path !== null) this.asOfMs = loadCopy(options.path, this.#copy) ?? 0;
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  get local(): string {
+    return this.#options.local;
+  }
+
+  get number(): number | null {
+    return this.#number;
+  }
+
+  /** What the store had at `asOfMs`. */
+  get state(): State {
+    return this.#copy.state;
+  }
+
+  get names(): Names {
+    return this.#copy.names;
+  }
+
+  get version(): number {
+    return this.#copy.version;
+  }
+
+  /** Whether the store was ever read, by this daemon or one before it. */
+  get isKnown(): boolean {
+    return this.asOfMs > 0;
+  }
+
+  /** Stored rows that are left out, each with why. */
+  get unfit(): readonly string[] {
+    return [...this.#copy.unfit.values()];
+  }
+
+  /** Keeps the copy on the disk, if it is another one than the kept one. */
+  async save(): Promise<void> {
+    const { path } = this.#options;
+    if (path === null || this.#copy.version === this.#saved) return;
+    const { version } = this.#copy;
+    try {
+      await saveCopy(path, this.#copy, this.asOfMs);
+      this.#saved = version;
+    } catch (error) {
+      this.#store.trouble(`the copy of ${this.name} cannot be kept`, error);
+    }
+  }
+
+  /** Asks for a change. A request with the same id is done once. Whoever asks while the store is away is refused at once. */
+  submit(command: Command, request: RequestId = { id: randomUUID(), digest: "" }): Promise<Answer> {
+    const refusal = this.#store.refusal ?? (this.#waiting.length < limits.storeWaitingMax ? null : crowded);
+    if (refusal !== null) return Promise.resolve({ reply: refusal, version: null });
+    return new Promise(answer => {
+      const timer = setTimeout(() => this.#late(waiting), this.#store.options.limits.answerMs);
+      const waiting: Waiting = { ...request, command, answer, timer, isUnknown: false, isOver: false };
+      this.#waiting.push(waiting);
+      this.#step();
+    });
+  }
+
+  /** This machine's sessions changed. */
+  presentChanged(): void {
+    this.#presence += 1;
+    this.#mustStep = true;
+    this.#step();
+  }
+
+  /** This machine shares the project no more: its sessions go from the rows. */
+  end(): void {
+    this.#isOver = true;
+    this.presentChanged();
+  }
+
+  look(version?: number): void {
+    if (version !== undefined && version <= this.#copy.version) return;
+    // Without a version it is time to see what is due, and who is gone.
+    this.#mustCount ||= version === undefined;
+    this.#mustLook = true;
+    this.#step();
+  }
+
+  away(): void {
+    const refusal = this.#store.refusal ?? late;
+    for (const waiting of this.#waiting)
+      if (!waiting.isUnknown) this.#settle(waiting, { reply: refusal, version: null });
+  }
+
+  async reached(connection: Connection): Promise<void> {
+    if (this.#number === null) await this.#findNumber(connection);
+    if (this.#copy.version === 0) await this.#reload(connection, false);
+    else await this.#catchUp(connection);
+    if (this.#kept.size === 0) await this.#readKept(connection);
+    this.#mustStep = true;
+    // What waits for its outcome goes again.
+    setImmediate(() => {
+      this.#step();
+      this.#options.onReached?.();
+    });
+  }
+
+  #newCopy(): Copy {
+    const { options, machine } = this.#store;
+    return new Copy({ node: options.node, machine, project: this.#options.local, shared: this.name });
+  }
+
+  async #findNumber(connection: Connection): Promise<void> {
+    const projects = this.#table("projects");
+    await connection.query(`INSERT INTO ${projects} (name) VALUES ($1) ON CONFLICT DO NOTHING`, [this.name]);
+    const [row] = await connection.query(`SELECT id FROM ${projects} WHERE name = $1`, [this.name]);
+    this.#number = Number(row?.[0]);
+  }
+
+  /** Reads this node's answers of the last hour: their requests may come again. */
+  async #readKept(connection: Connection): Promise<void> {
+    const steps = await connection.query(
+      `SELECT version, replies FROM ${this.#table("steps")} WHERE project = $1 AND node = $2 AND replies <> '[]'
+         AND version <= $3 AND at > now() - interval '1 hour' ORDER BY version DESC LIMIT $4`,
+      [this.#number, this.#store.options.node, this.#copy.version, limits.storeRepliesMax],
+    );
+    for (const [version, replies] of [...steps].reverse()) this.#keep(replies, Number(version));
+  }
+
+  #keep(replies: unknown, version: number): void {
+    for (const [id, digest, reply] of JSON.parse(String(replies)) as [string, string, string][])
+      this.#kept.set(id, { digest, reply, version });
+  }
+
+  /** Nothing was heard for long: what was sent may still be done, what was not sent never will. */
+  #late(waiting: Waiting): void {
+    this.#settle(waiting, { reply: waiting.isUnknown ? unknown : late, version: null });
+  }
+
+  #settle(waiting: Waiting, answer: Answer): void {
+    if (waiting.isOver) return;
+    waiting.isOver = true;
+    clearTimeout(waiting.timer);
+    this.#waiting = this.#waiting.filter(one => one !== waiting);
+    waiting.answer(answer);
+  }
+
+  /** Does what is to be done, one thing at a time. After a failure it waits for the next request, or look. */
+  #step(): void {
+    const isIdle = this.#waiting.length === 0 && !this.#mustLook && !this.#mustStep;
+    if (this.#isStepping || isIdle || this.#number === null || this.#store.refusal !== null) return;
+    this.#isStepping = true;
+    this.#store
+      .use(connection => this.#work(connection))
+      .then(
+        () => true,
+        (error: unknown) => {
+          this.#store.trouble(`a step of ${this.name} failed`, error);
+          return false;
+        },
+      )
+      .then(mayGoOn => {
+        this.#isStepping = false;
+        if (mayGoOn) this.#step();
+      });
+  }
+
+  async #work(connection: Connection): Promise<void> {
+    if (this.#waiting.length > 0 || this.#mustStep) return this.#transact(connection);
+    const counts = this.#mustCount;
+    this.#mustCount = false;
+    const gone = await this.#catchUp(connection);
+    if (!counts) return;
+    this.#due = this.#copy.due(this.#nowMs);
+    if (this.#due.length === 0 && !gone.some(node => this.state.sessions.byNode.has(node))) return;
+    this.#mayGuess = false;
+    await this.#transact(connection);
+  }
+
+  /** The database's time, as far as this machine knows it. */
+  get #nowMs(): number {
+    return Date.now() + this.#store.aheadMs;
+  }
+
+  /** Takes what others wrote. Returns the nodes that have ended. */
+  async #catchUp(connection: Connection): Promise<readonly string[]> {
+    this.#mustLook = false;
+    const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    const behind = this.#behind(await connection.script(`${begin}; ${this.#reading("")}; COMMIT`), 1);
+    if (behind === null) await this.#reload(connection, true);
+    else this.#take(behind);
+    return behind?.gone ?? [];
+  }
+
+  /** The statements that read what the copy does not have. `lock`: how the project's row is read. */
+  #reading(lock: string): string {
+    const [project, known, node] = [this.#number, this.#copy.version, literal(this.#store.options.node)];
+    const table = this.#table;
+    return (
+      `SELECT version, stamp, head, purged, (SELECT stamp FROM ${table("steps")} WHERE project = p.id AND version = ${known})` +
+      ` FROM ${table("projects")} p WHERE id = ${project} ${lock};` +
+      `SELECT kind, key, value FROM ${table("rows")} WHERE project = ${project} AND version > ${known} LIMIT ${limits.storeBehindMax + 1};` +
+      `SELECT version, events, CASE WHEN node = ${node} THEN replies END, stamp FROM ${table("steps")}` +
+      ` WHERE project = ${project} AND version > ${known} ORDER BY version DESC LIMIT ${limits.storeNewsMax};` +
+      `SELECT id FROM ${table("nodes")} WHERE seen + gone_ms * interval '1 ms' < clock_timestamp();` +
+      // A later statement than the lock: a column beside it would be of before the wait.
+      "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    );
+  }
+
+  /** Returns what was read, or null: the copy cannot be continued with it, and all has to be read anew. */
+  #behind(results: readonly (readonly Row[])[], from: number): Behind | null {
+    const [heads = [], rows = [], steps = [], gone = [], clock = []] = results.slice(from);
+    const nowMs = Number(clock[0]?.[0]);
+    this.#store.aheadMs = nowMs - Date.now();
+    const [version, stamp, head, purged, known] = heads[0] ?? [];
+    if (version === undefined) return null;
+    const own = this.#copy;
+    // The store may have been restored, and written on.
+    const isSame = Number(version) === own.version ? stamp === own.stamp : known === own.stamp;
+    const follows = own.version === 0 || (isSame && Number(version) >= own.version);
+    if (!follows || own.version < Number(purged) || rows.length > limits.storeBehindMax) return null;
+    return {
+      ...{ version: Number(version), stamp: String(stamp), head: String(head), nowMs },
+      rows: rows as unknown as StoredRow[],
+      steps: [...steps].reverse(),
+      gone: gone.map(([id]) => String(id)).filter(id => id !== this.#store.options.node),
+    };
+  }
+
+  #take({ version, stamp, head, rows, steps }: Behind): void {
+    this.asOfMs = Date.now();
+    const before = this.#copy.version;
+    if (version === before) return;
+    const held = this.#held();
+    this.#copy.take(version, stamp, head, rows);
+    this.#presence += 1;
+    this.#mayGuess = false;
+    for (const [at, , replies, its] of steps) {
+      if (replies !== null) this.#keep(replies, Number(at));
+      // A commit of which nothing was known came through.
+      if (its === this.#sentStamp) this.#hasBegun = true;
+    }
+    if (before > 0 && Number(steps[0]?.[0]) !== before + 1) this.#options.onGap?.(held);
+    for (const [, events, replies] of steps) {
+      const told = inward(JSON.parse(String(events)), this.names) as CoreEvent[];
+      if (told.length > 0) this.#options.onEvents(told, replies !== null);
+    }
+  }
+
+  #held(): readonly HeldClaim[] {
+    const { sessions, tasks } = this.state;
+    const ids = [...(sessions.byNode.get(this.names.node) ?? [])].flatMap(id => [
+      ...(tasks.claims.get(id) ?? []),
+    ]);
+    return ids.flatMap(id => {
+      const task = taskOf(tasks, id);
+      const claimer = claimerOf(task);
+      // The row changes in place.
+      return claimer === null ? [] : [{ task: { ...task }, claimer }];
+    });
+  }
+
+  /** Reads all rows into a new copy, in pieces of one moment of the store; other work of the daemon goes on between them. */
+  async #reload(connection: Connection, isNews: boolean): Promise<void> {
+    // A store that was restored may have the project under another number.
+    await this.#findNumber(connection);
+    const copy = this.#newCopy();
+    await connection.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    try {
+      const [head] = await connection.query(
+        `SELECT version, stamp, head FROM ${this.#table("projects")} WHERE id = $1`,
+        [this.#number],
+      );
+      for (const { name } of kinds) await this.#fill(connection, copy, name);
+      copy.dropAllUnfit();
+      copy.settle(Number(head?.[0]), String(head?.[1]), String(head?.[2]));
+    } finally {
+      await rolledBack(connection);
+    }
+    const held = this.#held();
+    this.#copy = copy;
+    this.asOfMs = Date.now();
+    this.#presence += 1;
+    this.#mayGuess = false;
+    this.#kept = keptReplies();
+    await this.#readKept(connection);
+    if (!isNews) return;
+    this.stats.reloads += 1;
+    this.#options.onGap?.(held);
+  }
+
+  async #fill(connection: Connection, copy: Copy, kind: string): Promise<void> {
+    let last = "";
+    for (;;) {
+      const rows = await connection.query(
+        `SELECT kind, key, value FROM ${this.#table("rows")}
+           WHERE project = $1 AND kind = $2 AND key > $3 AND value IS NOT NULL ORDER BY key LIMIT $4`,
+        [this.#number, kind, last, limits.storePageRows],
+      );
+      copy.fill(rows as unknown as StoredRow[]);
+      if (rows.length < limits.storePageRows) return;
+      last = String(rows.at(-1)?.[1]);
+    }
+  }
+
+  async #transact(connection: Connection): Promise<void> {
+    this.#mustStep = false;
+    this.stats.steps += 1;
+    const { stepMs, batchMax } = this.#store.options.limits;
+    const batch = this.#waiting.slice(0, batchMax);
+    if (this.#mayGuess && (await this.#guess(connection, batch))) return;
+    const begin = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${stepMs}; SET LOCAL lock_timeout = ${stepMs}`;
+    const level = `SELECT number FROM ${this.#table("format")}`;
+    const text = `${begin}; ${this.#reading("FOR UPDATE OF p")}; ${level}`;
+    const results = await this.#orRefused(connection, batch, connection.script(text));
+    if (Number(results.at(-1)?.[0]?.[0]) !== format) {
+      await rolledBack(connection);
+      throw this.#store.outdated();
+    }
+    this.#mustLook = false;
+    const behind = this.#behind(results, 3);
+    if (behind === null) {
+      await rolledBack(connection);
+      await this.#reload(connection, true);
+      this.#mustStep = true;
+      return;
+    }
+    const isBehind = behind.version > this.#copy.version;
+    this.#take(behind);
+    const done = this.#applyAll(batch, behind.gone, behind.nowMs);
+    if (done === null || !isStored(done)) {
+      await rolledBack(connection);
+      if (done === null) await this.#reload(connection, true);
+      else this.#answerAll(done);
+      if (done !== null) this.#compared = done.presence;
+    } else {
+      await this.#orRefused(connection, batch, this.#commit(connection, "; COMMIT", done));
+    }
+    this.#mayGuess = done !== null && !isBehind;
+  }
+
+  /**
+   * Does the step on what the copy has. What the store has not heard of is not guessed: a refusal has to be of the present. Only
+   * letters of this machine's agents are: nobody else gives them out. Returns whether the step was done.
+   */
+  async #guess(connection: Connection, batch: readonly Waiting[]): Promise<boolean> {
+    const done = this.#applyAll(batch, [], this.#nowMs);
+    if (done === null) {
+      await this.#reload(connection, true);
+      return true;
+    }
+    if (!isStored(done)) {
+      if (batch.length > 0 && batch.every(({ command }) => command.type === "inbox_take")) {
+        this.#answerAll(done);
+        return true;
+      }
+      this.#copy.undo(done.changes);
+      return false;
+    }
+    this.stats.guesses += 1;
+    const isDone = await this.#orRefused(connection, batch, this.#commit(connection, "", done));
+    if (isDone) return true;
+    this.stats.missed += 1;
+    this.#mayGuess = false;
+    return false;
+  }
+
+  /** Writes a step and commits it, and answers its requests. Else it is taken back in the copy. Returns whether it was written. */
+  async #commit(connection: Connection, last: string, done: Applied): Promise<boolean> {
+    const copy = this.#copy;
+    const stamp = randomUUID();
+    const kept = this.#toKeep(done);
+    const text = this.#stepText(done, stamp, kept);
+    this.#sentStamp = stamp;
+    for (const waiting of done.replies.keys()) waiting.isUnknown = true;
+    let isWritten = false;
+    try {
+      const results = await connection.script(text + last);
+      isWritten = results[0]?.[0]?.[0] === true;
+    } catch (error) {
+      copy.undo(done.changes);
+      const isUnknown = meaningOf(error) === "unsure";
+      if (isUnknown) this.stats.unknown += 1;
+      for (const waiting of done.replies.keys()) waiting.isUnknown = isUnknown;
+      throw error;
+    }
+    if (!isWritten) {
+      copy.undo(done.changes);
+      for (const waiting of done.replies.keys()) waiting.isUnknown = false;
+      return false;
+    }
+    copy.version += 1;
+    copy.stamp = stamp;
+    for (const [id, digest, reply] of kept) this.#kept.set(id, { digest, reply, version: copy.version });
+    this.#hasBegun = true;
+    this.#compared = done.presence;
+    this.asOfMs = Date.now();
+    this.#answerAll(done);
+    if (done.events.length > 0) this.#options.onEvents(done.events, true);
+    return true;
+  }
+
+  /** Returns the answers that repeated requests get. The same request may wait twice: one answer is for both. */
+  #toKeep({ replies }: Applied): readonly KeptReply[] {
+    const kept = new Map<string, KeptReply>();
+    for (const [{ id, digest }, { reply, version }] of replies)
+      if (reply.ok && version === null && !kept.has(id))
+        kept.set(id, [id, digest, JSON.stringify(outward(reply, this.names))]);
+    return [...kept.values()];
+  }
+
+  #stepText({ changes, told }: Applied, stamp: string, kept: readonly KeptReply[]): string {
+    const copy = this.#copy;
+    const rows = changes.flatMap(({ stored }) => (stored === undefined ? [] : [stored]));
+    const columns = ([0, 1, 2] as const).map(at => textArray(rows.map(row => row[at])));
+    const texts = [copy.stamp, this.#store.options.node, stamp, copy.head].map(literal);
+    const news = [told, kept].map(one => literal(JSON.stringify(one)));
+    const values = [this.#number, copy.version, ...texts, ...columns, ...news];
+    return `SELECT ${this.#table("step")}(${values.join(",")})`;
+  }
+
+  #answerAll({ replies }: Applied): void {
+    const { version } = this.#copy;
+    for (const [waiting, answer] of replies)
+      this.#settle(waiting, answer.reply.ok ? { ...answer, version: answer.version ?? version } : answer);
+  }
+
+  /**
+   * Applies who is gone, who is there, and the requests. Null: a command threw, and is answered. The copy has to be read anew
+   * then, and all else waits on.
+   */
+  #applyAll(batch: readonly Waiting[], gone: readonly string[], nowMs: number): Applied | null {
+    const copy = this.#copy;
+    const replies = new Map<Waiting, Answer>();
+    const [events, told]: [CoreEvent[], unknown[]] = [[], []];
+    const happened = (more: readonly CoreEvent[], isOfPerson = false) => {
+      events.push(...more);
+      if (more.length > 0) told.push(...(outward(more, copy.names, isOfPerson) as unknown[]));
+    };
+    const answered = new Map<string, RequestId & { readonly answer: Answer }>();
+    copy.begin(nowMs);
+    let culprit: Waiting | null = null;
+    try {
+      happened(this.#applyOwn(gone));
+      for (const waiting of batch) {
+        if (waiting.isOver) continue;
+        culprit = waiting;
+        const before = answered.get(waiting.id) ?? this.#keptAnswer(waiting.id);
+        if (before !== undefined) {
+          replies.set(waiting, before.digest === waiting.digest ? before.answer : conflict);
+          continue;
+        }
+        const done = copy.apply(waiting.command);
+        const answer = { reply: done.reply, version: null };
+        replies.set(waiting, answer);
+        if (done.reply.ok) answered.set(waiting.id, { ...waiting, answer });
+        happened(done.events, isOfPerson(waiting.command));
+      }
+    } catch (error) {
+      copy.end();
+      this.#store.trouble(`a ${culprit?.command.type ?? "look at sessions"} of ${this.name} failed`, error);
+      for (const waiting of culprit === null ? batch : [culprit]) this.#settle(waiting, bug);
+      return null;
+    }
+    return { changes: copy.end(), replies, events, told, presence: this.#presence };
+  }
+
+  /** Applies what nobody asked for: what is due, who is gone, and who is there. */
+  #applyOwn(gone: readonly string[]): CoreEvent[] {
+    const copy = this.#copy;
+    const { node } = this.#store.options;
+    const events: CoreEvent[] = [];
+    if (!this.#hasBegun) events.push(...copy.endValuesOf(node));
+    // Whoever else did it already finds it refused, and changes nothing.
+    for (const due of this.#due.splice(0)) events.push(...copy.apply({ type: "elapse", due }).events);
+    for (const other of gone) {
+      const ids = copy.state.sessions.byNode.get(other);
+      if (ids === undefined) continue;
+      for (const id of [...ids]) events.push(...endSession(copy, id).events);
+      events.push(...copy.endValuesOf(other));
+    }
+    if (this.#compared !== this.#presence)
+      events.push(...compareSessions(copy, this.#isOver ? [] : this.#options.present()));
+    return events;
+  }
+
+  #keptAnswer(id: string): { readonly digest: string; readonly answer: Answer } | undefined {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return undefined;
+    const reply = inward(JSON.parse(kept.reply), this.names) as Reply;
+    return { digest: kept.digest, answer: { reply, version: kept.version } };
+  }
+
+  /** Answers what a statement's failure left undone, and rejects with it. */
+  async #orRefused<T>(connection: Connection, batch: readonly Waiting[], work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (meaningOf(error) === "unsure" || meaningOf(error) === "gone") {
+        connection.destroy();
+      } else {
+        await rolledBack(connection);
+        const why = `the shared store did not take it: ${errorMessage(error)}; nothing was changed, try again`;
+        for (const waiting of batch)
+          this.#settle(waiting, { reply: refuse("store_away", why), version: null });
+      }
+      throw error;
+    }
+  }
+}
+
+function keptReplies(): BoundedMap<string, { digest: string; reply: string; version: number }> {
+  return new BoundedMap({ entriesMax: limits.storeRepliesMax });
+}
+
+/** Whether the store has to hear of the step. */
+function isStored({ changes }: Applied): boolean {
+  return changes.some(({ stored }) => stored !== undefined);
+}
+
+/** Ends the transaction, or the connection, which does the same. */
+async function rolledBack(connection: Connection): Promise<void> {
+  await connection.query("ROLLBACK").catch(() => connection.destroy());
+}
+
+/** Whether a person asks, who is null in the command. */
+function isOfPerson(command: Command): boolean {
+  return ("by" in command ? command.by : "actor" in command ? command.actor : undefined) === null;
+}
+
+const unknown: Refusal = refuse(
+  "outcome_unknown",
+  "the shared store has not answered yet: look whether it was done, or repeat the request with the same requestId",
+);
+const late: Refusal = refuse(
+  "store_away",
+  "the shared store did not answer in time; nothing was changed, try again",
+);
+const crowded: Refusal = refuse(
+  "store_away",
+  `${limits.storeWaitingMax} requests wait for the shared store already; nothing was changed, try again`,
+);
+const conflict: Answer = {
+  reply: refuse("request_conflict", "this requestId came before with another body"),
+  version: null,
+};
+const bug: Answer = {
+  reply: refuse("internal_error", "Kite could not do that, and nothing was changed; its log says why"),
+  version: null,
+};

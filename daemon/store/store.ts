@@ -1,0 +1,409 @@
+/**
+ * The connection to the store, this node's lease in it, and the nodes that share it.
+ *
+ * Invariants: one piece of work uses the connection at a time. A store that cannot be reached is away until it was reached again,
+ * and each project's copy is what it has. All times of nodes are the database's. A node is one home's. What fails is told once,
+ * until something else fails.
+ */
+import type { Refusal } from "../../protocol/codes.ts";
+import { refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import { Connection, type JournalAddress, storeName } from "./connection.ts";
+import { awayError, errorMessage, StoreAway, StoreTooNew, StoreUnfit } from "./errors.ts";
+import { channelOf, prepareSchema, tableName } from "./schema.ts";
+
+/** Times in milliseconds, but for `batchMax`. */
+export interface StoreLimits {
+  /** One try to connect to a server. */
+  readonly connectMs: number;
+  /** After it a connection is given up, and what it was doing is not known. Longer than `stepMs`. */
+  readonly statementMs: number;
+  /** From one sign of life of the node to the next; and until its silence is shown. */
+  readonly renewMs: number;
+  readonly awayMs: number;
+  /** How often each project is looked at without a notification, and how often if the server gives none. */
+  readonly pollMs: number;
+  readonly pollUntoldMs: number;
+  /** How long the server's own notification may take before it counts as one that gives none. */
+  readonly tellMs: number;
+  /** A step that its machine does not end within this time loses the lock; another one does not wait longer for it. */
+  readonly stepMs: number;
+  /** How long a request waits for its step. */
+  readonly answerMs: number;
+  /** The first pause before another try to connect; the longest one is `limits.storeReopenMs`. */
+  readonly pauseMs: number;
+  /** Requests of one step. */
+  readonly batchMax: number;
+}
+
+export const storeLimits: StoreLimits = {
+  connectMs: 5_000,
+  statementMs: 10_000,
+  renewMs: limits.nodeRenewMs,
+  awayMs: limits.nodeAwayMs,
+  pollMs: 5_000,
+  pollUntoldMs: 1_000,
+  tellMs: 2_000,
+  stepMs: 5_000,
+  answerMs: limits.storeAnswerMs,
+  pauseMs: 50,
+  batchMax: 200,
+};
+
+export interface StoreOptions {
+  readonly address: JournalAddress;
+  readonly node: string;
+  /** What people call this machine; the store gives it a number if another node has the name. */
+  readonly machine: string;
+  /** Tells this home from a copy of it. */
+  readonly binding: string;
+  /** The version of the program, for people. */
+  readonly program: string;
+  /** After how long a silence this node has ended, in milliseconds. */
+  readonly goneMs: number;
+  /** The id of the store that this machine shares with; null: any, and one without tables gets them. */
+  readonly expected: string | null;
+  readonly limits: StoreLimits;
+  readonly onTrouble: (message: string, error: unknown) => void;
+  /** Hears that the store was reached, or why it is away. */
+  readonly onCondition?: (condition: Condition) => void;
+}
+
+/** How the store is now. `unfit`: no further try mends it, and people have to do something. `sinceMs`: wall time. */
+export interface Condition {
+  readonly is: "opening" | "open" | "away" | "unfit" | "closed";
+  readonly why: string;
+  readonly sinceMs: number;
+}
+
+/** A node as it was seen last, by wall time in milliseconds of this machine. */
+export interface NodeSeen {
+  readonly node: string;
+  readonly machine: string;
+  readonly program: string;
+  readonly seenMs: number;
+  readonly isAway: boolean;
+  readonly isGone: boolean;
+}
+
+/** What a store does for its projects. */
+export interface StoreProject {
+  readonly name: string;
+  /** Its number in the store; null: the store was not reached yet. */
+  readonly number: number | null;
+  /** The store was reached, perhaps anew: the copy becomes what it has. */
+  reached(connection: Connection): Promise<void>;
+  /** The store is away: whoever waits for it hears so. */
+  away(): void;
+  /** There may be news. `version`: which step the store has now; absent: it is time to look. */
+  look(version?: number): void;
+}
+
+export class Store {
+  readonly options: StoreOptions;
+  readonly where: string;
+  /** Returns the name of one of Kite's tables. */
+  readonly table: (name: string) => string;
+  readonly #projects = new Set<StoreProject>();
+  /** Null: the store is away. */
+  #connection: Connection | null = null;
+  #opening: Connection | null = null;
+  #work: Promise<unknown> = Promise.resolve();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #condition: Condition = { is: "opening", why: "it was not reached yet", sinceMs: Date.now() };
+  #failures = 0;
+  #told = "";
+  /** Whether the server gives notifications; a pooler may keep them. Null: not known yet. */
+  #tells: boolean | null = null;
+  #nodes: readonly NodeSeen[] = [];
+  /** How far the database's clock is ahead of this machine's, in milliseconds. */
+  aheadMs = 0;
+  /** The name of this machine in the store. */
+  machine: string;
+  #id: string | null;
+
+  constructor(options: StoreOptions) {
+    this.options = options;
+    this.where = storeName(options.address);
+    this.table = name => tableName(options.address.schema, name);
+    this.machine = options.machine;
+    this.#id = options.expected;
+  }
+
+  start(): void {
+    void this.#connect();
+    this.#every(this.options.limits.renewMs, () => this.#renewNow());
+    this.#every(this.options.limits.pollMs, () => this.#look());
+  }
+
+  get condition(): Condition {
+    return this.#condition;
+  }
+
+  /** The store's id; null: it was never reached. */
+  get id(): string | null {
+    return this.#id;
+  }
+
+  /** The nodes of the store as they were seen last. */
+  get nodes(): readonly NodeSeen[] {
+    return this.#nodes;
+  }
+
+  /** Whether the server tells of steps; false: projects are looked at each second. */
+  get tells(): boolean {
+    return this.#tells !== false;
+  }
+
+  /** Why the store cannot be asked now, or null. */
+  get refusal(): Refusal | null {
+    const { is, why } = this.#condition;
+    if (is === "open") return null;
+    const todo =
+      is === "unfit" ? "" : "; tasks, messages and context can be read, and changed when it is back";
+    const code = is === "unfit" && this.#isOutdated ? "level_unfit" : "store_away";
+    return refuse(code, `the shared store is ${is === "opening" ? "not open yet" : "away"} (${why})${todo}`);
+  }
+
+  #isOutdated = false;
+
+  /** Adds a project, whose copy becomes what the store has. */
+  add(project: StoreProject): void {
+    this.#projects.add(project);
+    if (this.#connection === null) return;
+    this.use(connection => project.reached(connection)).catch(error =>
+      this.trouble(`${project.name} cannot be read`, error),
+    );
+  }
+
+  remove(project: StoreProject): void {
+    this.#projects.delete(project);
+  }
+
+  /** Runs work when the connection is free. Rejects if the store is away, and if the connection is lost meanwhile. */
+  use<Found>(work: (connection: Connection) => Promise<Found>): Promise<Found> {
+    const done = this.#work.then(() => {
+      const connection = this.#connection;
+      if (connection === null) throw new StoreAway(this.#condition.why);
+      return work(connection);
+    });
+    this.#work = done.catch(() => {}); // The caller hears of it.
+    return done;
+  }
+
+  /** Another machine gave the store a later format: returns the error that says so. The store is of no use to this program. */
+  outdated(): StoreTooNew {
+    const error = new StoreTooNew(
+      `another machine made the tables of ${this.where} for a later Kite: update Kite on this machine, then kite down and kite up`,
+    );
+    this.#isOutdated = true;
+    this.#lost(error);
+    return error;
+  }
+
+  /** Tells of a trouble, once until it is another one. */
+  trouble(message: string, error: unknown): void {
+    const text = `${message}: ${errorMessage(error)}`;
+    if (text === this.#told) return;
+    this.#told = text;
+    this.options.onTrouble(message, error);
+  }
+
+  /** Looks at the store and each project now, as a timer does now and then. */
+  async refresh(): Promise<void> {
+    await this.use(connection => this.#renew(connection));
+    this.#look();
+  }
+
+  /** Ends the connection, within `limits.storeCloseMs`. `leaves`: the node goes from the store. */
+  async close({ leaves = false } = {}): Promise<void> {
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    const { node } = this.options;
+    const leave = leaves
+      ? this.use(connection => connection.query(`DELETE FROM ${this.table("nodes")} WHERE id = $1`, [node]))
+      : this.#work;
+    const late = new Promise(resolve => setTimeout(resolve, limits.storeCloseMs).unref());
+    await Promise.race([leave, late]).catch(error =>
+      this.trouble("the store was not told of the end", error),
+    );
+    const connection = this.#connection;
+    this.#connection = null;
+    this.#become("closed", "the daemon stops");
+    this.#opening?.destroy();
+    for (const project of this.#projects) project.away();
+    await connection?.end();
+  }
+
+  #every(ms: number, work: () => void): void {
+    this.#timers.add(setInterval(work, ms));
+  }
+
+  async #connect(): Promise<void> {
+    const { address, limits: times } = this.options;
+    try {
+      const connection = await Connection.open(address, times.connectMs, times.statementMs);
+      this.#opening = connection;
+      if (this.#condition.is === "closed") return connection.destroy();
+      await this.#open(connection);
+    } catch (error) {
+      this.#opening?.destroy();
+      this.#opening = null;
+      this.#failed(error);
+    }
+  }
+
+  async #open(connection: Connection): Promise<void> {
+    const { address } = this.options;
+    this.#id = await prepareSchema(connection, address.schema, { where: this.where, expected: this.#id });
+    await this.#renew(connection);
+    await this.#listen(connection);
+    for (const project of this.#projects) await project.reached(connection);
+    if (this.#condition.is === "closed") return connection.destroy();
+    this.#opening = null;
+    this.#connection = connection;
+    this.#failures = 0;
+    this.#isOutdated = false;
+    this.#become("open", "");
+    connection.onLost(error => {
+      if (this.#connection === connection) this.#lost(error);
+    });
+    // Projects that were added meanwhile.
+    for (const project of this.#projects) if (project.number === null) this.add(project);
+    this.#look();
+  }
+
+  /** Hears of steps. Whether the server tells at all is seen by what this connection tells itself. */
+  async #listen(connection: Connection): Promise<void> {
+    const channel = channelOf(this.table);
+    const own = `tells ${Math.random()}`;
+    this.#tells = null;
+    await connection.listen(channel, text => {
+      if (text === own) this.#tells = true;
+      const [number, version] = text.split(" ").map(Number);
+      for (const project of this.#projects) if (project.number === number) project.look(version);
+    });
+    await connection.query("SELECT pg_notify($1, $2)", [channel, own]);
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      if (this.#tells !== null || this.#connection !== connection) return;
+      this.#tells = false;
+      this.#pollUntold(connection);
+    }, this.options.limits.tellMs);
+    this.#timers.add(timer);
+  }
+
+  /** Looks often, since nobody tells. */
+  #pollUntold(connection: Connection): void {
+    const timer = setInterval(() => {
+      if (this.#connection === connection) return this.#look();
+      clearInterval(timer);
+      this.#timers.delete(timer);
+    }, this.options.limits.pollUntoldMs);
+    this.#timers.add(timer);
+  }
+
+  #lost(error: Error): void {
+    const connection = this.#connection;
+    this.#connection = null;
+    connection?.destroy();
+    this.#failed(error);
+    for (const project of this.#projects) project.away();
+  }
+
+  /** Tries again after a pause, which grows, and has a random part: many machines lose a store at the same time. */
+  #failed(error: unknown): void {
+    if (this.#condition.is === "closed") return;
+    const isUnfit = error instanceof StoreUnfit || error instanceof StoreTooNew;
+    const away = isUnfit ? error : awayError(error, this.where);
+    this.#become(isUnfit || away instanceof StoreUnfit ? "unfit" : "away", errorMessage(away));
+    this.trouble("the shared store cannot be used", away);
+    const { pauseMs } = this.options.limits;
+    const pause = Math.min(pauseMs * 2 ** Math.min(this.#failures, 10), limits.storeReopenMs);
+    this.#failures += 1;
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(timer);
+        void this.#connect();
+      },
+      pause * (0.5 + Math.random()),
+    );
+    this.#timers.add(timer);
+  }
+
+  #become(is: Condition["is"], why: string): void {
+    const before = this.#condition;
+    // A start that never reached the store is away since it began.
+    const isSame = before.is === is || (before.is === "opening" && is !== "open" && is !== "closed");
+    this.#condition = { is, why, sinceMs: isSame ? before.sinceMs : Date.now() };
+    if (before.is !== is || before.why !== why) this.options.onCondition?.(this.#condition);
+    if (is === "open") this.#told = "";
+  }
+
+  #look(): void {
+    for (const project of this.#projects) project.look();
+  }
+
+  #renewNow(): void {
+    if (this.#connection === null) return;
+    this.use(connection => this.#renew(connection)).catch(error =>
+      this.trouble("the lease cannot be renewed", error),
+    );
+  }
+
+  /** Says that this node is there, reads who else is, and sweeps what nobody asks for any more. */
+  async #renew(connection: Connection): Promise<void> {
+    const { node, machine, binding, program, goneMs } = this.options;
+    const nodes = this.table("nodes");
+    const [own] = await connection.query(
+      `INSERT INTO ${nodes} AS own (id, asked, machine, binding, program, seen, gone_ms)
+         SELECT $1, $2, $2 || coalesce((SELECT '-' || min(n) FROM generate_series(2, ${limits.nodesMax + 1}) n
+             WHERE EXISTS (SELECT FROM ${nodes} WHERE machine = $2 AND id <> $1)
+               AND NOT EXISTS (SELECT FROM ${nodes} WHERE machine = $2 || '-' || n AND id <> $1)), ''),
+           $3, $4, clock_timestamp(), $5
+       ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, binding = $3, program = $4, gone_ms = $5, asked = $2,
+           machine = CASE own.asked WHEN $2 THEN own.machine ELSE excluded.machine END
+         WHERE own.binding = $3 OR own.seen < clock_timestamp() - $6 * interval '1 ms'
+       RETURNING machine`,
+      [node, machine, binding, program, goneMs, this.options.limits.awayMs],
+    );
+    if (own === undefined)
+      throw new StoreUnfit(
+        `another home is in ${this.where} under this home's id: one of them is a copy; give that one its own id: kite store rejoin`,
+      );
+    this.machine = String(own[0]);
+    await this.#readNodes(connection);
+    await this.#sweep(connection);
+  }
+
+  async #readNodes(connection: Connection): Promise<void> {
+    const rows = await connection.query(
+      `SELECT id, machine, program, (extract(epoch FROM clock_timestamp() - seen) * 1000)::bigint, gone_ms
+         FROM ${this.table("nodes")} ORDER BY joined, id LIMIT ${limits.nodesMax}`,
+    );
+    const nowMs = Date.now();
+    this.#nodes = rows.map(([node, machine, program, silentMs, goneMs]) => ({
+      ...{ node: String(node), machine: String(machine), program: String(program) },
+      seenMs: nowMs - Number(silentMs),
+      isAway: Number(silentMs) > this.options.limits.awayMs,
+      isGone: Number(silentMs) > Number(goneMs),
+    }));
+  }
+
+  /** Removes steps of more than an hour ago, and with them what marks rows that are gone. */
+  async #sweep(connection: Connection): Promise<void> {
+    const [projects, rows, steps] = [this.table("projects"), this.table("rows"), this.table("steps")];
+    await connection.query(`DELETE FROM ${steps} WHERE at < now() - interval '1 hour'`);
+    // A copy from before `purged` cannot know of these rows: it is read anew. The lock comes first, as in a step.
+    await connection.query(
+      `WITH old AS MATERIALIZED (
+         SELECT p.id, k.version FROM ${projects} p CROSS JOIN LATERAL (
+           SELECT coalesce((SELECT min(version) FROM ${steps} WHERE project = p.id) - 1, p.version) AS version) k
+         WHERE EXISTS (SELECT FROM ${rows} WHERE project = p.id AND value IS NULL AND version <= k.version)
+         ORDER BY p.id FOR UPDATE OF p),
+       gone AS (
+         DELETE FROM ${rows} r USING old WHERE r.project = old.id AND r.value IS NULL AND r.version <= old.version)
+       UPDATE ${projects} p SET purged = greatest(p.purged, old.version) FROM old WHERE p.id = old.id`,
+    );
+  }
+}
