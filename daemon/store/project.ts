@@ -109,6 +109,7 @@ export class SharedProject implements StoreProject {
   /** Answers of this node, by the ids of their requests, as the store keeps them. */
   #kept = keptReplies();
   #isStepping = false;
+  #mustReload = false;
   #mustLook = false;
   #mustStep = false;
   #mustCount = false;
@@ -191,8 +192,24 @@ export class SharedProject implements StoreProject {
       const timer = setTimeout(() => this.#late(waiting), this.#store.options.limits.answerMs);
       const waiting: Waiting = { ...request, command, answer, timer, isUnknown: false, isOver: false };
       this.#waiting.push(waiting);
-      this.#step();
+      if (!this.#answerFromCopy(waiting)) this.#step();
     });
+  }
+
+  /**
+   * Gives letters to an agent of this machine without a look at the store: nobody else gives these out. Returns whether it did:
+   * not during a step, nor if the store has to hear of something besides.
+   */
+  #answerFromCopy(waiting: Waiting): boolean {
+    if (waiting.command.type !== "inbox_take" || this.#isStepping || this.#number === null) return false;
+    const done = this.#applyAll([waiting], [], this.#nowMs);
+    if (done === null) this.#mustReload = true;
+    if (done === null || isStored(done)) {
+      if (done !== null) this.#copy.undo(done.changes);
+      return false;
+    }
+    this.#answerAll(done);
+    return true;
   }
 
   /** This machine's sessions changed. */
@@ -277,7 +294,7 @@ export class SharedProject implements StoreProject {
 
   /** Does what is to be done, one thing at a time. After a failure it waits for the next request, or look. */
   #step(): void {
-    const isIdle = this.#waiting.length === 0 && !this.#mustLook && !this.#mustStep;
+    const isIdle = this.#waiting.length === 0 && !this.#mustLook && !this.#mustStep && !this.#mustReload;
     if (this.#isStepping || isIdle || this.#number === null || this.#store.refusal !== null) return;
     this.#isStepping = true;
     this.#store
@@ -296,6 +313,7 @@ export class SharedProject implements StoreProject {
   }
 
   async #work(connection: Connection): Promise<void> {
+    if (this.#mustReload) await this.#reload(connection, true);
     if (this.#waiting.length > 0 || this.#mustStep) return this.#transact(connection);
     const counts = this.#mustCount;
     this.#mustCount = false;
@@ -393,6 +411,7 @@ export class SharedProject implements StoreProject {
 
   /** Reads all rows into a new copy, in pieces of one moment of the store; other work of the daemon goes on between them. */
   async #reload(connection: Connection, isNews: boolean): Promise<void> {
+    this.#mustReload = false;
     // A store that was restored may have the project under another number.
     await this.#findNumber(connection);
     const copy = this.#newCopy();
@@ -464,16 +483,14 @@ export class SharedProject implements StoreProject {
       if (done === null) await this.#reload(connection, true);
       else this.#answerAll(done);
       if (done !== null) this.#compared = done.presence;
+      this.#due = [];
     } else {
       await this.#orRefused(connection, batch, this.#commit(connection, "; COMMIT", done));
     }
     this.#mayGuess = done !== null && !isBehind;
   }
 
-  /**
-   * Does the step on what the copy has. What the store has not heard of is not guessed: a refusal has to be of the present. Only
-   * letters of this machine's agents are: nobody else gives them out. Returns whether the step was done.
-   */
+  /** Does the step on what the copy has, unless it changes nothing: a refusal has to be of the present. Returns whether it did. */
   async #guess(connection: Connection, batch: readonly Waiting[]): Promise<boolean> {
     const done = this.#applyAll(batch, [], this.#nowMs);
     if (done === null) {
@@ -481,10 +498,6 @@ export class SharedProject implements StoreProject {
       return true;
     }
     if (!isStored(done)) {
-      if (batch.length > 0 && batch.every(({ command }) => command.type === "inbox_take")) {
-        this.#answerAll(done);
-        return true;
-      }
       this.#copy.undo(done.changes);
       return false;
     }
@@ -525,6 +538,7 @@ export class SharedProject implements StoreProject {
     for (const [id, digest, reply] of kept) this.#kept.set(id, { digest, reply, version: copy.version });
     this.#hasBegun = true;
     this.#compared = done.presence;
+    this.#due = [];
     this.asOfMs = Date.now();
     this.#answerAll(done);
     if (done.events.length > 0) this.#options.onEvents(done.events, true);
@@ -603,7 +617,7 @@ export class SharedProject implements StoreProject {
     const events: CoreEvent[] = [];
     if (!this.#hasBegun) events.push(...copy.endValuesOf(node));
     // Whoever else did it already finds it refused, and changes nothing.
-    for (const due of this.#due.splice(0)) events.push(...copy.apply({ type: "elapse", due }).events);
+    for (const due of this.#due) events.push(...copy.apply({ type: "elapse", due }).events);
     for (const other of gone) {
       const ids = copy.state.sessions.byNode.get(other);
       if (ids === undefined) continue;
