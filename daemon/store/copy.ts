@@ -1,8 +1,8 @@
 /**
  * This machine's copy of a shared project: an instance of the core's state, filled from rows, and the file that keeps it.
  *
- * Invariants: between two steps the copy is what the store had at `version`, but for letters on their way to agents of this
- * machine. A step that is taken back leaves the copy as it was. A row comes, goes or is replaced through its table's map, or is
+ * Invariants: the copy is what the store had at `version`, but for letters on their way to agents of this machine. So a reader
+ * sees nothing of a step before its commit: what a step does is worked out, taken back, and done once it is stored. A row comes, goes or is replaced through its table's map, or is
  * changed through `Preimages.writable`: so what changed costs what changed. A stored row that does not fit is left out and named.
  */
 import { open, rename, rm } from "node:fs/promises";
@@ -29,13 +29,21 @@ import { headOf, type Kind, kinds, type Names, outward, takeHead } from "./rows.
 /** A row as the store has it; a null value: it is gone. */
 export type StoredRow = readonly [kind: string, key: string, value: string | null];
 
-/** A row that a step changed, as the copy had it before and has it after; null: it is not there. */
-export interface Change {
+/** A row that a step changes, as the copy has it before and after; null: it is not there. */
+interface Change {
   readonly kind: Kind;
   readonly key: string;
   readonly before: object | null;
-  /** What the store gets, or undefined if it has that already. */
-  readonly stored: StoredRow | undefined;
+  readonly after: object | null;
+}
+
+/** What a step changes. */
+export interface StepChanges {
+  readonly changes: readonly Change[];
+  /** What the store gets: nothing if it has all of that already. */
+  readonly stored: readonly StoredRow[];
+  /** The counters after the step. */
+  readonly head: object;
 }
 
 /** What came of a part of a step. */
@@ -200,10 +208,10 @@ export class Copy {
     return allDue(this.state).flatMap(({ at, due }) => (at <= nowMs ? [due] : []));
   }
 
-  /** Ends the step: returns what it changed. */
-  end(): Change[] {
+  /** Ends the step, and takes it back: returns what it changes, for `accept`. */
+  end(): StepChanges {
     const images = this.#images;
-    if (images === null) return [];
+    if (images === null) throw new Error("no step has begun");
     for (const row of images.changed)
       for (const [kind, map] of this.#maps) {
         const key = kind.keyOf(row);
@@ -214,27 +222,36 @@ export class Copy {
     const changes: Change[] = [];
     for (const [kind, map] of this.#maps) {
       for (const [key, row] of map.before ?? []) {
-        const before = row === null ? null : kind.form(images.of(row));
-        changes.push({ kind, key, before, stored: this.#newlyStored(kind, key, before, map.get(key)) });
+        const now = map.get(key);
+        const [before, after] = [row && kind.form(images.of(row)), now === undefined ? null : kind.form(now)];
+        changes.push({ kind, key, before, after });
       }
       map.before = null;
     }
     this.state.preimages.end(images);
     this.#images = null;
-    return changes;
+    const head = headOf(this.state, this.names);
+    this.#put(changes, "before", this.#head);
+    return { changes, stored: changes.flatMap(one => this.#storedOf(one)), head };
   }
 
-  #newlyStored(
-    kind: Kind,
-    key: string,
-    before: object | null,
-    row: object | undefined,
-  ): StoredRow | undefined {
-    const [was, is] = [before, row === undefined ? null : kind.form(row)].map(
-      form => form && JSON.stringify(kind.lasting(form)),
-    );
-    if (was === is) return undefined;
-    return this.#stored(kind, key, row === undefined ? null : kind.form(row));
+  /** Does what the step does: it is stored, or the store has not to hear of it. */
+  accept({ changes, head }: StepChanges): void {
+    this.#put(changes, "after", head);
+  }
+
+  #put(changes: readonly Change[], side: "before" | "after", head: object): void {
+    for (const kind of kinds) {
+      const own = changes.flatMap(change => (change.kind === kind ? [[change.key, change[side]]] : []));
+      if (own.length > 0) kind.take(this.state, own as never, true);
+    }
+    takeHead(this.state, head, this.names);
+    settleRoom(this.state);
+  }
+
+  #storedOf({ kind, key, before, after }: Change): StoredRow[] {
+    const [was, is] = [before, after].map(form => form && JSON.stringify(kind.lasting(form)));
+    return was === is ? [] : [this.#stored(kind, key, after)];
   }
 
   #stored(kind: Kind, key: string, form: object | null): StoredRow {
@@ -242,26 +259,12 @@ export class Copy {
     return [kind.name, kind.keyThere(key, this.names), value];
   }
 
-  /** The counters after the step, as the store has them. */
-  get head(): string {
-    return JSON.stringify(headOf(this.state, this.names));
-  }
-
-  /** Takes the step back. */
-  undo(changes: readonly Change[]): void {
-    for (const kind of kinds) {
-      const own = changes.flatMap(change => (change.kind === kind ? [[change.key, change.before]] : []));
-      if (own.length > 0) kind.take(this.state, own as never, true);
-    }
-    takeHead(this.state, this.#head, this.names);
-    settleRoom(this.state);
-  }
-
   /** Notes all that it has now, and returns what writes it line by line, while later steps go on. */
   snapshot(): { readonly first: object; readonly rows: Iterable<StoredRow>; readonly end: () => void } {
     const images = this.state.preimages.begin();
     const all = [...this.#maps].map(([kind, map]) => [kind, [...map]] as const);
-    const { version, stamp, head } = this;
+    const { version, stamp } = this;
+    const head = JSON.stringify(headOf(this.state, this.names));
     const stored = (kind: Kind, key: string, row: object) =>
       this.#stored(kind, key, kind.form(images.of(row)));
     const rows = {

@@ -1,13 +1,13 @@
 /**
  * A project whose tasks, messages, context and debates several machines share.
  *
- * A step is one transaction. It locks the project's row, takes what others wrote, applies the requests that wait by the core's
- * rules, writes the rows that changed, and commits. If nobody else wrote lately, a step is guessed: it is applied to the copy
- * first and sent in one round trip, which does nothing if the store has another step by then.
+ * A step is one transaction. It locks the project's row, takes what others wrote, works out by the core's rules what comes of the
+ * requests that wait, writes the rows that change, and commits. If nobody else wrote lately, a step is guessed: it is worked out
+ * on the copy first and sent in one round trip, which does nothing if the store has another step by then.
  *
- * Invariants: no answer leaves before its commit. A refusal is of the present: only the lock gives one. What a step did that did
- * not come to its commit is taken back in the copy. If nobody knows whether a commit took effect, its requests go again under
- * their ids, and what was done answers as it did. Who wrote rows that break the core's rules costs others an answer, never the daemon.
+ * Invariants: no answer leaves before its commit. A refusal is of the present: only the lock gives one. If nobody knows whether
+ * a commit took effect, its requests go again under their ids, and what was done answers as it did. Rows that break the core's
+ * rules cost an answer, never the daemon.
  */
 import { randomUUID } from "node:crypto";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
@@ -18,7 +18,7 @@ import type { State } from "../core/state.ts";
 import type { Command, CoreEvent, Due, Reply } from "../core/tables/entries.ts";
 import { claimerOf, type Task, taskOf } from "../core/tables/tasks.ts";
 import type { Connection, Row } from "./connection.ts";
-import { type Change, Copy, loadCopy, type StoredRow, saveCopy } from "./copy.ts";
+import { Copy, loadCopy, type StepChanges, type StoredRow, saveCopy } from "./copy.ts";
 import { errorMessage, meaningOf } from "./errors.ts";
 import { compareSessions, endSession, type Present } from "./roster.ts";
 import { inward, kinds, type Names, outward } from "./rows.ts";
@@ -56,9 +56,8 @@ export interface HeldClaim {
   readonly claimer: Actor;
 }
 
-/** A step that was applied to the copy. */
-interface Applied {
-  readonly changes: readonly Change[];
+/** What a step comes to, if it is stored. */
+interface Planned extends StepChanges {
   readonly replies: ReadonlyMap<Waiting, Answer>;
   readonly events: readonly CoreEvent[];
   /** The events as the store has them. */
@@ -202,13 +201,10 @@ export class SharedProject implements StoreProject {
    */
   #answerFromCopy(waiting: Waiting): boolean {
     if (waiting.command.type !== "inbox_take" || this.#isStepping || this.#number === null) return false;
-    const done = this.#applyAll([waiting], [], this.#nowMs);
-    if (done === null) this.#mustReload = true;
-    if (done === null || isStored(done)) {
-      if (done !== null) this.#copy.undo(done.changes);
-      return false;
-    }
-    this.#answerAll(done);
+    const plan = this.#plan([waiting], [], this.#store.nowMs);
+    if (plan === null) this.#mustReload = true;
+    if (plan === null || plan.stored.length > 0) return false;
+    this.#accept(plan, null);
     return true;
   }
 
@@ -319,15 +315,10 @@ export class SharedProject implements StoreProject {
     this.#mustCount = false;
     const gone = await this.#catchUp(connection);
     if (!counts) return;
-    this.#due = this.#copy.due(this.#nowMs);
+    this.#due = this.#copy.due(this.#store.nowMs);
     if (this.#due.length === 0 && !gone.some(node => this.state.sessions.byNode.has(node))) return;
     this.#mayGuess = false;
     await this.#transact(connection);
-  }
-
-  /** The database's time, as far as this machine knows it. */
-  get #nowMs(): number {
-    return Date.now() + this.#store.aheadMs;
   }
 
   /** Takes what others wrote. Returns the nodes that have ended. */
@@ -360,7 +351,7 @@ export class SharedProject implements StoreProject {
   #behind(results: readonly (readonly Row[])[], from: number): Behind | null {
     const [heads = [], rows = [], steps = [], gone = [], clock = []] = results.slice(from);
     const nowMs = Number(clock[0]?.[0]);
-    this.#store.aheadMs = nowMs - Date.now();
+    this.#store.clockSaid(nowMs);
     const [version, stamp, head, purged, known] = heads[0] ?? [];
     if (version === undefined) return null;
     const own = this.#copy;
@@ -477,76 +468,76 @@ export class SharedProject implements StoreProject {
     }
     const isBehind = behind.version > this.#copy.version;
     this.#take(behind);
-    const done = this.#applyAll(batch, behind.gone, behind.nowMs);
-    if (done === null || !isStored(done)) {
+    const plan = this.#plan(batch, behind.gone, behind.nowMs);
+    if (plan === null || plan.stored.length === 0) {
       await rolledBack(connection);
-      if (done === null) await this.#reload(connection, true);
-      else this.#answerAll(done);
-      if (done !== null) this.#compared = done.presence;
-      this.#due = [];
+      if (plan === null) await this.#reload(connection, true);
+      else this.#accept(plan, null);
     } else {
-      await this.#orRefused(connection, batch, this.#commit(connection, "; COMMIT", done));
+      await this.#orRefused(connection, batch, this.#commit(connection, "; COMMIT", plan));
     }
-    this.#mayGuess = done !== null && !isBehind;
+    this.#mayGuess = plan !== null && !isBehind;
   }
 
   /** Does the step on what the copy has, unless it changes nothing: a refusal has to be of the present. Returns whether it did. */
   async #guess(connection: Connection, batch: readonly Waiting[]): Promise<boolean> {
-    const done = this.#applyAll(batch, [], this.#nowMs);
-    if (done === null) {
+    const plan = this.#plan(batch, [], this.#store.nowMs);
+    if (plan === null) {
       await this.#reload(connection, true);
       return true;
     }
-    if (!isStored(done)) {
-      this.#copy.undo(done.changes);
-      return false;
-    }
+    if (plan.stored.length === 0) return false;
     this.stats.guesses += 1;
-    const isDone = await this.#orRefused(connection, batch, this.#commit(connection, "", done));
+    const isDone = await this.#orRefused(connection, batch, this.#commit(connection, "", plan));
     if (isDone) return true;
     this.stats.missed += 1;
     this.#mayGuess = false;
     return false;
   }
 
-  /** Writes a step and commits it, and answers its requests. Else it is taken back in the copy. Returns whether it was written. */
-  async #commit(connection: Connection, last: string, done: Applied): Promise<boolean> {
-    const copy = this.#copy;
+  /** Writes a step and commits it, and answers its requests. Returns whether it was written. */
+  async #commit(connection: Connection, last: string, plan: Planned): Promise<boolean> {
     const stamp = randomUUID();
-    const kept = this.#toKeep(done);
-    const text = this.#stepText(done, stamp, kept);
+    const kept = this.#toKeep(plan);
+    const text = this.#stepText(plan, stamp, kept);
     this.#sentStamp = stamp;
-    for (const waiting of done.replies.keys()) waiting.isUnknown = true;
+    for (const waiting of plan.replies.keys()) waiting.isUnknown = true;
     let isWritten = false;
     try {
       const results = await connection.script(text + last);
       isWritten = results[0]?.[0]?.[0] === true;
     } catch (error) {
-      copy.undo(done.changes);
       const isUnknown = meaningOf(error) === "unsure";
       if (isUnknown) this.stats.unknown += 1;
-      for (const waiting of done.replies.keys()) waiting.isUnknown = isUnknown;
+      for (const waiting of plan.replies.keys()) waiting.isUnknown = isUnknown;
       throw error;
     }
     if (!isWritten) {
-      copy.undo(done.changes);
-      for (const waiting of done.replies.keys()) waiting.isUnknown = false;
+      for (const waiting of plan.replies.keys()) waiting.isUnknown = false;
       return false;
     }
-    copy.version += 1;
-    copy.stamp = stamp;
-    for (const [id, digest, reply] of kept) this.#kept.set(id, { digest, reply, version: copy.version });
+    const version = this.#copy.version + 1;
+    for (const [id, digest, reply] of kept) this.#kept.set(id, { digest, reply, version });
     this.#hasBegun = true;
-    this.#compared = done.presence;
-    this.#due = [];
+    this.#copy.version = version;
+    this.#copy.stamp = stamp;
     this.asOfMs = Date.now();
-    this.#answerAll(done);
-    if (done.events.length > 0) this.#options.onEvents(done.events, true);
+    this.#accept(plan, version);
+    if (plan.events.length > 0) this.#options.onEvents(plan.events, true);
     return true;
   }
 
+  /** The step is done. `version`: its own; null: the store had not to hear of it. */
+  #accept(plan: Planned, version: number | null): void {
+    this.#copy.accept(plan);
+    this.#compared = plan.presence;
+    this.#due = [];
+    for (const [waiting, answer] of plan.replies)
+      this.#settle(waiting, answer.reply.ok ? { ...answer, version: answer.version ?? version } : answer);
+  }
+
   /** Returns the answers that repeated requests get. The same request may wait twice: one answer is for both. */
-  #toKeep({ replies }: Applied): readonly KeptReply[] {
+  #toKeep({ replies }: Planned): readonly KeptReply[] {
     const kept = new Map<string, KeptReply>();
     for (const [{ id, digest }, { reply, version }] of replies)
       if (reply.ok && version === null && !kept.has(id))
@@ -554,27 +545,20 @@ export class SharedProject implements StoreProject {
     return [...kept.values()];
   }
 
-  #stepText({ changes, told }: Applied, stamp: string, kept: readonly KeptReply[]): string {
+  #stepText({ stored, head, told }: Planned, stamp: string, kept: readonly KeptReply[]): string {
     const copy = this.#copy;
-    const rows = changes.flatMap(({ stored }) => (stored === undefined ? [] : [stored]));
-    const columns = ([0, 1, 2] as const).map(at => textArray(rows.map(row => row[at])));
-    const texts = [copy.stamp, this.#store.options.node, stamp, copy.head].map(literal);
+    const columns = ([0, 1, 2] as const).map(at => textArray(stored.map(row => row[at])));
+    const texts = [copy.stamp, this.#store.options.node, stamp, JSON.stringify(head)].map(literal);
     const news = [told, kept].map(one => literal(JSON.stringify(one)));
     const values = [this.#number, copy.version, ...texts, ...columns, ...news];
     return `SELECT ${this.#table("step")}(${values.join(",")})`;
   }
 
-  #answerAll({ replies }: Applied): void {
-    const { version } = this.#copy;
-    for (const [waiting, answer] of replies)
-      this.#settle(waiting, answer.reply.ok ? { ...answer, version: answer.version ?? version } : answer);
-  }
-
   /**
-   * Applies who is gone, who is there, and the requests. Null: a command threw, and is answered. The copy has to be read anew
-   * then, and all else waits on.
+   * Works out what comes of who is gone, who is there, and the requests. Null: a command threw, and is answered. The copy has to
+   * be read anew then, and all else waits on.
    */
-  #applyAll(batch: readonly Waiting[], gone: readonly string[], nowMs: number): Applied | null {
+  #plan(batch: readonly Waiting[], gone: readonly string[], nowMs: number): Planned | null {
     const copy = this.#copy;
     const replies = new Map<Waiting, Answer>();
     const [events, told]: [CoreEvent[], unknown[]] = [[], []];
@@ -602,12 +586,11 @@ export class SharedProject implements StoreProject {
         happened(done.events, isOfPerson(waiting.command));
       }
     } catch (error) {
-      copy.end();
       this.#store.trouble(`a ${culprit?.command.type ?? "look at sessions"} of ${this.name} failed`, error);
       for (const waiting of culprit === null ? batch : [culprit]) this.#settle(waiting, bug);
       return null;
     }
-    return { changes: copy.end(), replies, events, told, presence: this.#presence };
+    return { ...copy.end(), replies, events, told, presence: this.#presence };
   }
 
   /** Applies what nobody asked for: what is due, who is gone, and who is there. */
@@ -656,11 +639,6 @@ export class SharedProject implements StoreProject {
 
 function keptReplies(): BoundedMap<string, { digest: string; reply: string; version: number }> {
   return new BoundedMap({ entriesMax: limits.storeRepliesMax });
-}
-
-/** Whether the store has to hear of the step. */
-function isStored({ changes }: Applied): boolean {
-  return changes.some(({ stored }) => stored !== undefined);
 }
 
 /** Ends the transaction, or the connection, which does the same. */

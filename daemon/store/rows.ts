@@ -7,6 +7,7 @@
  */
 import * as z from "zod";
 import { personIdOf } from "../../protocol/names.ts";
+import { placeOf } from "../core/frame/records.ts";
 import type { Debate } from "../core/lead/tables/debates.ts";
 import { debateRecords } from "../core/lead/tables/debates.ts";
 import { addMessage, changeSender, type NewMessage, putLetter } from "../core/messages/inbox.ts";
@@ -20,10 +21,11 @@ import {
   type StoredSession,
 } from "../core/state.ts";
 import { type ContextItem, contextRecords, itemKey } from "../core/tables/context.ts";
-import { dropLetter, inboxKey, type Letter, type Message } from "../core/tables/messages.ts";
+import { dropLetter, inboxKey, type Letter, type Message, sortKeyOf } from "../core/tables/messages.ts";
 import { removeSession, type Session } from "../core/tables/sessions.ts";
 import {
   insertTasks,
+  listOf,
   plainTask,
   removeTask,
   revise,
@@ -302,11 +304,13 @@ function takeTasks(table: State["tasks"], rows: Came<Task>): void {
       revise(table, known, writable => Object.assign(writable, absent, form));
     }
   }
+  const last = listOf(table, "all", null).last;
   insertTasks(
     table,
     fresh.sort((a, b) => a.n - b.n),
   );
-  if (fresh.length > 0) sortRows(table.all, ({ n }) => n);
+  const [first] = fresh;
+  if (first !== undefined && last !== undefined && placeOf(first) < last) sortRows(table.all, ({ n }) => n);
   const counted = new Set(rows.flatMap(([id]) => [id, ...(table.dependents.get(id) ?? [])]));
   for (const id of counted) {
     const task = table.all.get(id);
@@ -314,15 +318,8 @@ function takeTasks(table: State["tasks"], rows: Came<Task>): void {
   }
 }
 
-/** Puts the map's rows in order, if a row came that is not the last one. */
+/** Puts the map's rows in order: a row came that is not the last one. */
 function sortRows<Row>(map: Map<string, Row>, numberOf: (row: Row) => number): void {
-  let last = Number.NEGATIVE_INFINITY;
-  let isInOrder = true;
-  for (const row of map.values()) {
-    isInOrder &&= numberOf(row) > last;
-    last = numberOf(row);
-  }
-  if (isInOrder) return;
   const rows = [...map].sort(([, a], [, b]) => numberOf(a) - numberOf(b));
   map.clear();
   for (const [key, row] of rows) map.set(key, row);
@@ -360,12 +357,12 @@ function lastingState({ state }: Letter): "unread" | "read" {
 
 function takeMessages(table: State["messages"], rows: Came<NewMessage>, isUndo: boolean): void {
   const sorted = [...rows].sort(([, a], [, b]) => (a?.order ?? 0) - (b?.order ?? 0));
-  let isNew = false;
+  let isInOrder = true;
   for (const [id, form] of sorted) {
     const known = table.all.get(id);
     if (known === undefined) {
+      if (form !== null) isInOrder = isLast(table, form) && isInOrder;
       if (form !== null) addMessage(table, form);
-      isNew ||= form !== null;
       continue;
     }
     const now = new Map((form?.letters ?? []).map(letter => [inboxKey(letter.to), letter]));
@@ -378,7 +375,11 @@ function takeMessages(table: State["messages"], rows: Came<NewMessage>, isUndo: 
     }
     for (const [key, letter] of [...known.letters]) if (!now.has(key)) dropLetter(table, known, letter);
   }
-  if (isNew) sortRows(table.all, ({ order }) => order);
+  if (!isInOrder) sortRows(table.all, ({ order }) => order);
+}
+
+function isLast({ places }: State["messages"], form: NewMessage): boolean {
+  return places.last === undefined || places.last < sortKeyOf(form);
 }
 
 const context = kind<ContextItem, ContextItem>(
@@ -420,10 +421,16 @@ const debates = kind<Debate, Debate>(
     install: (state, map) => Object.assign(state.debates, { all: map }),
     form: same,
     take({ debates: table }, rows) {
+      let isInOrder = true;
       for (const [key, form] of rows) {
-        if (form !== null) debateRecords.put(table, form);
-        else debateRecords.dropAll(table, [key]);
+        if (form === null) debateRecords.dropAll(table, [key]);
+        else {
+          isInOrder &&= table.all.has(key);
+          debateRecords.put(table, form);
+        }
       }
+      // There are few, and they seldom begin.
+      if (!isInOrder) sortRows(table.all, ({ n }) => n);
     },
   },
 );

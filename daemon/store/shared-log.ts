@@ -303,7 +303,7 @@ function viewOf(project: SharedProject, store: Store): LogView {
       return project.state;
     },
     get now() {
-      return Math.max(project.state.t, Date.now() + store.aheadMs);
+      return Math.max(project.state.t, store.nowMs);
     },
   });
   return Object.defineProperty(view, "asOfMs", {

@@ -116,8 +116,8 @@ export class Store {
   /** Whether the server gives notifications; a pooler may keep them. Null: not known yet. */
   #tells: boolean | null = null;
   #nodes: readonly NodeSeen[] = [];
-  /** How far the database's clock is ahead of this machine's, in milliseconds. */
-  aheadMs = 0;
+  /** What the database's clock said, and when by the clock of this machine that never jumps. Null: not known yet. */
+  #clock: { readonly saidMs: number; readonly atMs: number } | null = null;
   /** The name of this machine in the store. */
   machine: string;
   #id: string | null;
@@ -134,6 +134,17 @@ export class Store {
     void this.#connect();
     this.#every(this.options.limits.renewMs, () => this.#renewNow());
     this.#every(this.options.limits.pollMs, () => this.#look());
+  }
+
+  /** The database's time, in milliseconds, as far as this machine knows it. */
+  get nowMs(): number {
+    const clock = this.#clock;
+    return clock === null ? Date.now() : Math.floor(clock.saidMs + performance.now() - clock.atMs);
+  }
+
+  /** The database's clock says so now. */
+  clockSaid(nowMs: number): void {
+    this.#clock = { saidMs: nowMs, atMs: performance.now() };
   }
 
   get condition(): Condition {
