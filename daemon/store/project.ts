@@ -115,6 +115,7 @@ export class SharedProject implements StoreProject {
   #isOver = false;
   #due: Due[] = [];
   #saved = 0;
+  #saving: Promise<void> = Promise.resolve();
   /** Rises when this machine's sessions or the rows may be others; and up to which of it the store was told. */
   #presence = 1;
   #compared = 0;
@@ -170,8 +171,13 @@ export class SharedProject implements StoreProject {
     return [...this.#copy.unfit.values()];
   }
 
-  /** Keeps the copy on the disk, if it is another one than the kept one. */
-  async save(): Promise<void> {
+  /** Keeps the copy on the disk, if it is another one than the kept one. One is written at a time. */
+  save(): Promise<void> {
+    this.#saving = this.#saving.then(() => this.#saveNow());
+    return this.#saving;
+  }
+
+  async #saveNow(): Promise<void> {
     const { path } = this.#options;
     if (path === null || this.#copy.version === this.#saved) return;
     const { version } = this.#copy;
