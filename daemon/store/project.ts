@@ -107,6 +107,7 @@ export class SharedProject implements StoreProject {
   #waiting: Waiting[] = [];
   /** Answers of this node, by the ids of their requests, as the store keeps them. */
   #kept = keptReplies();
+  #hasReadKept = false;
   #isStepping = false;
   #mustReload = false;
   #mustLook = false;
@@ -245,7 +246,7 @@ export class SharedProject implements StoreProject {
     if (this.#number === null) await this.#findNumber(connection);
     if (this.#copy.version === 0) await this.#reload(connection, false);
     else await this.#catchUp(connection);
-    if (this.#kept.size === 0) await this.#readKept(connection);
+    if (!this.#hasReadKept) await this.#readKept(connection);
     this.#mustStep = true;
     // What waits for its outcome goes again.
     setImmediate(() => {
@@ -268,12 +269,15 @@ export class SharedProject implements StoreProject {
 
   /** Reads this node's answers of the last hour: their requests may come again. */
   async #readKept(connection: Connection): Promise<void> {
+    const later = [...this.#kept.entries()];
     const steps = await connection.query(
       `SELECT version, replies FROM ${this.#table("steps")} WHERE project = $1 AND node = $2 AND replies <> '[]'
          AND version <= $3 AND at > now() - interval '1 hour' ORDER BY version DESC LIMIT $4`,
       [this.#number, this.#store.options.node, this.#copy.version, limits.storeRepliesMax],
     );
     for (const [version, replies] of [...steps].reverse()) this.#keep(replies, Number(version));
+    for (const [id, kept] of later) this.#kept.set(id, kept);
+    this.#hasReadKept = true;
   }
 
   #keep(replies: unknown, version: number): void {

@@ -8,6 +8,7 @@
 import { refuse } from "../../../protocol/codes.ts";
 import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import { endFreezesOf } from "../locks/freezes.ts";
+import { isShared } from "../nodes/table.ts";
 import type { BaseState, Letter, Message, Meta } from "../tables/base-state.ts";
 import type { CommandOf, Step } from "../tables/entries.ts";
 import { dropLetter, inboxKey } from "../tables/messages.ts";
@@ -55,10 +56,15 @@ export function inboxTold(
   for (const id of messages) {
     const message = state.messages.all.get(id);
     const letter = message?.letters.get(key);
-    if (message === undefined || letter?.state !== "offered") continue;
+    if (message === undefined || letter === undefined || !isOnItsWay(state, letter)) continue;
     putLetter(state.messages, message, { ...letter, state: isDelivered ? "handed" : "unread" });
   }
   step.reply = { ok: true };
+}
+
+/** Whether an answer may carry the letter. Shared rows do not say so: another start of the daemon may have given it out. */
+function isOnItsWay(state: BaseState, letter: Letter): boolean {
+  return letter.state === "offered" || (letter.state === "unread" && isShared(state));
 }
 
 export function messageAck(
