@@ -44,22 +44,22 @@ export interface Names {
 
 // In the store a session is `ID@NODE`, and its name ends with `@MACHINE`. A copy has its own machine's sessions without these
 // endings, unless the id or the name has an `@` in it: such a one keeps its ending here, too. So in a copy what has no `@` is of
-// this machine, and what has one is the store's.
+// this machine, and what has one is the store's. Such an id ends with `@@NODE`, and so does one that would be a person's.
 
 /** Returns what a copy calls a session of this machine by its own id. */
 export function idInCopy(id: string, { node }: Pick<Names, "node">): string {
-  return id.includes("@") ? `${id}@${node}` : id;
+  return id.includes("@") || `${id}@${node}` === personIdOf(node) ? `${id}@@${node}` : id;
 }
 
 /** Returns what a copy calls a session of this machine by its own name. */
 export function nameInCopy(name: string, { machine }: Pick<Names, "machine">): string {
-  return name.includes("@") ? `${name}@${machine}` : name;
+  return inSession(name, own => (own.includes("@") ? `${own}@${machine}` : own));
 }
 
 /** Returns this machine's own id of a session that its copy calls so; null: it is another machine's. */
 export function ownIdOf(id: string, { node }: Pick<Names, "node">): string | null {
   if (!id.includes("@")) return id;
-  return id.endsWith(`@${node}`) ? id.slice(0, -node.length - 1) : null;
+  return id.endsWith(`@@${node}`) ? id.slice(0, -node.length - 2) : null;
 }
 
 interface Way {
@@ -81,7 +81,10 @@ export function outward(value: unknown, names: Names, persons = true): unknown {
   return mapped(value, {
     project: name => (name === names.project ? names.shared : name),
     session: id => (id.includes("@") ? id : `${id}@${node}`),
-    name: (name, id) => (id.includes("@") ? name : inSession(name, own => withEnding(own, machine))),
+    name: (name, id) =>
+      ownIdOf(id, names) === null || id === person.id
+        ? name
+        : inSession(name, own => withEnding(own, machine)),
     person: row => (row === null && persons ? person : row),
   });
 }
@@ -98,7 +101,7 @@ export function inward(value: unknown, names: Names): unknown {
   });
 }
 
-/** The name of an agent is `SESSION/AGENT`: the machine stands behind the session's part. */
+/** The name of an agent is `SESSION/AGENT`: the machine stands before the first slash, also in a session's name with one. */
 function inSession(name: string, change: (session: string) => string): string {
   const slash = name.indexOf("/");
   return slash === -1 ? change(name) : change(name.slice(0, slash)) + name.slice(slash);
