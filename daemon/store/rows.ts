@@ -391,6 +391,7 @@ const context = kind<ContextItem, ContextItem>(
     ...{ project: z.string(), key: z.string(), bytes: whole, from: whoOrPerson, node: z.string() },
     ...{ at: z.number(), version: whole, durable: z.boolean(), endsAt: z.number().nullable() },
     ...{ usedAt: z.number().optional(), leavesAt: z.number().optional() },
+    value: z.custom(value => value !== undefined),
   }),
   ({ project, key }) => itemKey(project, key),
   {
