@@ -751,5 +751,5 @@ function* checkVerdict(debate: Debate): Generator<string> {
   if (alone && (forced || missingFor(debate, verdict.name, { by, alone: false }).length === 0))
     yield `${id} says alone, and nothing of others was missing`;
   if (missing > 0 && !forced) yield `${id} is closed, and ${missing} things were missing`;
-  if (forced && by !== null) yield `${id} was forced to close by ${by.name}`;
+  if (forced && !isPerson(by)) yield `${id} was forced to close by ${by?.name}`;
 }
