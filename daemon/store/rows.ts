@@ -255,9 +255,12 @@ const sessions = kind<Session, StoredSession>(
     form: plainSession,
     keyThere: (key, { node }) => keyText(key.includes("@") ? key : `${key}@${node}`),
     take({ sessions: table }, rows) {
-      for (const [id, form] of rows) {
+      // One may have the name that another one had.
+      for (const [id] of rows) {
         const known = table.live.get(id);
         if (known !== undefined) removeSession(table, known);
+      }
+      for (const [id, form] of rows) {
         if (form !== null) readSession(table, form);
         table.ended.delete(id);
         table.touched.add(id);
