@@ -44,7 +44,12 @@ export interface StepChanges {
   readonly stored: readonly StoredRow[];
   /** The counters after the step. */
   readonly head: object;
+  /** Who wrote messages in it, each with the times of its latest ones; they are this machine's own business. */
+  readonly sent: readonly Noted[];
 }
+
+/** A key of a map, with what it has there; null: it is not there. */
+type Noted = readonly [key: string, value: object | null];
 
 /** What came of a part of a step. */
 interface Happened {
@@ -75,6 +80,21 @@ class NotedMap extends Map<string, object> {
   #note(key: string): void {
     if (this.before?.has(key) === false) this.before.set(key, this.get(key) ?? null);
   }
+
+  /** Ends what `before` began, and takes it back. Returns what was there. */
+  takeBack(): readonly Noted[] {
+    const before = [...(this.before ?? [])];
+    this.before = null;
+    const after = before.map(([key]) => [key, this.get(key) ?? null] as const);
+    this.put(before);
+    return after;
+  }
+
+  put(values: readonly Noted[]): void {
+    for (const [key, value] of values)
+      if (value === null) this.delete(key);
+      else this.set(key, value);
+  }
 }
 
 export class Copy {
@@ -86,6 +106,7 @@ export class Copy {
   /** Stored rows that are left out, by kind and key, each with why. */
   readonly unfit = new Map<string, string>();
   readonly #maps: ReadonlyMap<Kind, NotedMap>;
+  readonly #sent = new NotedMap();
   #images: Images | null = null;
   /** The counters as they were before the step. */
   #head: object = {};
@@ -93,6 +114,7 @@ export class Copy {
   constructor(names: Names) {
     this.names = names;
     this.state.leases.isShared = true;
+    Object.assign(this.state.messages, { sent: this.#sent });
     this.#maps = new Map(
       kinds.map(kind => {
         const map = new NotedMap();
@@ -176,7 +198,7 @@ export class Copy {
     this.#head = headOf(this.state, this.names);
     this.state.t = Math.max(this.state.t, nowMs);
     this.#images = this.state.preimages.begin();
-    for (const map of this.#maps.values()) map.before = new Map();
+    for (const map of [...this.#maps.values(), this.#sent]) map.before = new Map();
   }
 
   /** Applies a command by the core's rules. Throws only on a bug, or on rows that break them: this copy is of no use then. */
@@ -232,12 +254,14 @@ export class Copy {
     this.#images = null;
     const head = headOf(this.state, this.names);
     this.#put(changes, "before", this.#head);
-    return { changes, stored: changes.flatMap(one => this.#storedOf(one)), head };
+    const stored = changes.flatMap(one => this.#storedOf(one));
+    return { changes, stored, head, sent: this.#sent.takeBack() };
   }
 
   /** Does what the step does: it is stored, or the store has not to hear of it. */
-  accept({ changes, head }: StepChanges): void {
+  accept({ changes, head, sent }: StepChanges): void {
     this.#put(changes, "after", head);
+    this.#sent.put(sent);
   }
 
   #put(changes: readonly Change[], side: "before" | "after", head: object): void {
