@@ -12,7 +12,7 @@ import {
   ownIdOf,
 } from "../../daemon/store/rows.ts";
 import { personsNode } from "../../protocol/names.ts";
-import { desk, laptop } from "./store-copy-world.ts";
+import { desk, laptop } from "./shared-copy-world.ts";
 
 const awkward = fc.oneof(
   fc.string({ unit: "binary", maxLength: 8 }),
