@@ -305,7 +305,11 @@ function takeTasks(table: State["tasks"], rows: Came<Task>): void {
     if (form === null) {
       if (known !== undefined) removeTask(table, known);
     } else if (known === undefined) fresh.push(form);
-    else {
+    else if (known.n !== form.n || known.number !== form.number) {
+      // It was removed, and imported again.
+      removeTask(table, known);
+      fresh.push(form);
+    } else {
       setDependencies(table, known, form.dependsOn);
       revise(table, known, writable => Object.assign(writable, absent, form));
     }
