@@ -11,6 +11,7 @@ import { limits } from "../../protocol/limits.ts";
 import { allDue, commandRules } from "../core/apply.ts";
 import type { Images } from "../core/frame/saved-rows.ts";
 import { dropVolatile } from "../core/messages/context.ts";
+import { lettersOf } from "../core/messages/inbox.ts";
 import { settleRoom } from "../core/sessions/room.ts";
 import { emptyState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
@@ -23,11 +24,19 @@ import {
   type Reply,
   Step,
 } from "../core/tables/entries.ts";
+import { claimerOf, type Task } from "../core/tables/tasks.ts";
 import { readPrivateFile } from "./private-files.ts";
 import { headOf, type Kind, kinds, type Names, outward, takeHead } from "./rows.ts";
 
 /** A row as the store has it; a null value: it is gone. */
 export type StoredRow = readonly [kind: string, key: string, value: string | null];
+
+/** A row's place in the copy. */
+type Place = readonly [kind: string, key: string];
+
+function placeIn([kind, key]: StoredRow): string {
+  return `${kind} ${key}`;
+}
 
 /** A row that a step changes, as the copy has it before and after; null: it is not there. */
 interface Change {
@@ -105,6 +114,8 @@ export class Copy {
   stamp = "";
   /** Stored rows that are left out, by kind and key, each with why. */
   readonly unfit = new Map<string, string>();
+  /** Those of them that lack another row, which may come. */
+  readonly #lacking = new Map<string, StoredRow>();
   readonly #maps: ReadonlyMap<Kind, NotedMap>;
   readonly #sent = new NotedMap();
   #images: Images | null = null;
@@ -124,73 +135,110 @@ export class Copy {
     );
   }
 
-  /** Takes what the store has now. Throws if the counters cannot be read: then nothing is known of the project. */
+  /**
+   * Takes what the store has now. Throws if the counters cannot be read: then nothing is known of the project, and the copy
+   * stays as it was.
+   */
   take(version: number, stamp: string, head: string, rows: readonly StoredRow[]): void {
-    this.fill(rows);
-    this.#dropUnfit(rows);
-    this.settle(version, stamp, head);
+    const counters = JSON.parse(head) as object;
+    takeHead(this.state, counters, this.names);
+    const places = new Set(this.#lacking.size === 0 ? [] : rows.map(placeIn));
+    const again = [...this.#lacking].flatMap(([place, row]) => (places.has(place) ? [] : [row]));
+    this.#dropUnfit(this.fill(again.length === 0 ? rows : [...again, ...rows]));
+    this.#settle(version, stamp, counters);
   }
 
-  /** Takes a part of the rows of an empty copy. `dropAllUnfit` and `settle` follow when it has all. */
-  fill(rows: readonly StoredRow[]): void {
-    for (const kind of kinds) {
-      const came = rows.flatMap(([name, key, value]) =>
-        name === kind.name ? this.#read(kind, key, value) : [],
-      );
+  /** Takes a part of the rows of an empty copy. `dropAllUnfit` and `settle` follow when it has all. Returns their keys. */
+  fill(rows: readonly StoredRow[]): readonly Place[] {
+    return kinds.flatMap(kind => {
+      const came = rows.flatMap(row => (row[0] === kind.name ? this.#read(kind, row) : []));
       if (came.length > 0) kind.take(this.state, came as never, false);
-    }
+      return came.map(([key]) => [kind.name, key] as const);
+    });
   }
 
   /** Leaves out all rows that name what is not there. */
   dropAllUnfit(): void {
     const { tasks, messages } = this.state;
-    const keys = (name: string, all: Iterable<string>) => [...all].map(key => [name, key, null] as const);
+    const keys = (name: string, all: Iterable<string>) => [...all].map(key => [name, key] as const);
     this.#dropUnfit([...keys("tasks", tasks.all.keys()), ...keys("messages", messages.all.keys())]);
   }
 
   /** The copy is what the store has after this step. */
   settle(version: number, stamp: string, head: string): void {
-    takeHead(this.state, JSON.parse(head), this.names);
+    this.#settle(version, stamp, JSON.parse(head));
+  }
+
+  #settle(version: number, stamp: string, counters: object): void {
+    takeHead(this.state, counters, this.names);
     settleRoom(this.state);
     this.version = version;
     this.stamp = stamp;
   }
 
-  #read(kind: Kind, key: string, value: string | null): (readonly [string, object | null])[] {
-    const place = `${kind.name} ${key}`;
+  #read(kind: Kind, row: StoredRow): readonly (readonly [string, object | null])[] {
+    const [, key, value] = row;
+    const place = placeIn(row);
     this.unfit.delete(place);
+    this.#lacking.delete(place);
     const found = kind.read(key, value, this.names);
     if (found !== null) return [found];
     this.#leaveOut(place, `the ${kind.name} row ${key} has another form than Kite writes`);
-    return [];
+    // What it was before is no more.
+    const gone = kind.read(key, null, this.names);
+    return gone === null ? [] : [gone];
   }
 
-  #leaveOut(place: string, why: string): void {
-    if (this.unfit.size < limits.storeUnfitMax) this.unfit.set(place, why);
+  /** Returns whether it is named: only so many are. */
+  #leaveOut(place: string, why: string): boolean {
+    if (this.unfit.size >= limits.storeUnfitMax) return false;
+    this.unfit.set(place, why);
+    return true;
   }
 
   /** Leaves out rows that name what is not there, among those that came and those that need them: no rule would hold. */
-  #dropUnfit(rows: readonly StoredRow[]): void {
+  #dropUnfit(came: readonly Place[]): void {
     const { tasks, messages, sessions } = this.state;
-    const looks = rows.filter(([name]) => name === "tasks").map(([, key]) => key);
+    const keysOf = (name: string) => came.flatMap(([kind, key]) => (kind === name ? [key] : []));
+    const gone = keysOf("sessions").filter(id => !sessions.live.has(id));
+    const looks = [...keysOf("tasks"), ...gone.flatMap(id => [...(tasks.claims.get(id) ?? [])])];
     for (let key = looks.pop(); key !== undefined; key = looks.pop()) {
       const task = tasks.all.get(key);
-      const missing = task?.dependsOn.find(id => !tasks.all.has(id));
-      if (task !== undefined && missing !== undefined)
-        this.#drop("tasks", key, `the task ${key} depends on ${missing}, which is not there`);
+      const why = task === undefined ? null : this.#lackOf(task);
+      if (why !== null) this.#drop("tasks", key, `the task ${key} ${why}`);
       if (!tasks.all.has(key)) looks.push(...(tasks.dependents.get(key) ?? []));
     }
-    for (const [name, key] of rows) {
-      const letters = (name === "messages" ? messages.all.get(key)?.letters : undefined)?.values() ?? [];
+    const left = gone.flatMap(id => [...(messages.bySession.get(id) ?? [])]);
+    const unread = left.flatMap(inbox => [...lettersOf(messages, inbox)].map(([{ id }]) => id));
+    for (const key of new Set([...keysOf("messages"), ...unread])) {
+      const letters = messages.all.get(key)?.letters.values() ?? [];
       const lost = [...letters].find(({ to }) => !sessions.live.has(to.id));
       if (lost !== undefined)
         this.#drop("messages", key, `the message ${key} is to ${lost.to.name}, who is not there`);
     }
   }
 
+  /** Returns what the task names that is not there, or null. */
+  #lackOf(task: Task): string | null {
+    const { tasks, sessions } = this.state;
+    const missing = task.dependsOn.find(id => id === task.id || !tasks.all.has(id));
+    if (missing === task.id) return "depends on itself";
+    if (missing !== undefined) return `depends on ${missing}, which is not there`;
+    const claimer = claimerOf(task)?.session;
+    return claimer === undefined || sessions.live.has(claimer)
+      ? null
+      : `is claimed by ${claimer}, who is not there`;
+  }
+
+  /** Leaves out a row, until what it lacks is there. */
   #drop(name: string, key: string, why: string): void {
-    this.#leaveOut(`${name} ${key}`, why);
-    for (const kind of kinds) if (kind.name === name) kind.take(this.state, [[key, null]] as never, false);
+    for (const [kind, map] of this.#maps) {
+      const row = kind.name === name ? map.get(key) : undefined;
+      if (row === undefined) continue;
+      const stored = this.#stored(kind, key, kind.form(row));
+      if (this.#leaveOut(placeIn(stored), why)) this.#lacking.set(placeIn(stored), stored);
+      kind.take(this.state, [[key, null]] as never, false);
+    }
   }
 
   /** Begins a step of several commands at the store's time. */
