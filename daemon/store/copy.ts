@@ -344,7 +344,12 @@ export class Copy {
         for (const [kind, own] of all) for (const [key, row] of own) yield stored(kind, key, row);
       },
     };
-    return { first: { version, stamp, head }, rows, end: () => this.state.preimages.end(images) };
+    const count = all.reduce((sum, [, own]) => sum + own.length, 0);
+    return {
+      first: { version, stamp, head, rows: count },
+      rows,
+      end: () => this.state.preimages.end(images),
+    };
   }
 }
 
@@ -354,7 +359,7 @@ const fileFormat = 1;
 
 const firstLine = z.object({
   ...{ format: z.literal(fileFormat), node: z.string(), shared: z.string(), asOfMs: z.number() },
-  ...{ version: z.number().int().min(1), stamp: z.string(), head: z.string() },
+  ...{ version: z.number().int().min(1), stamp: z.string(), head: z.string(), rows: z.number() },
 });
 
 const rowLine = z.tuple([z.string(), z.string(), z.string().nullable()]);
@@ -365,10 +370,12 @@ export function loadCopy(path: string, copy: Copy): number | null {
   if (found.is !== "read") return null;
   const [first = "", ...lines] = found.text.split("\n");
   try {
-    const { node, shared, asOfMs, version, stamp, head } = firstLine.parse(JSON.parse(first));
+    const { node, shared, asOfMs, version, stamp, head, rows: count } = firstLine.parse(JSON.parse(first));
     // An id or a name of before says nothing of what is shared now.
     if (node !== copy.names.node || shared !== copy.names.shared) return null;
     const rows = lines.flatMap(line => (line === "" ? [] : [rowLine.parse(JSON.parse(line))]));
+    // The store would not send again what is missing here.
+    if (rows.length !== count) return null;
     copy.take(version, stamp, head, rows);
     return asOfMs;
   } catch {
@@ -381,11 +388,11 @@ export function loadCopy(path: string, copy: Copy): number | null {
  * Rejects with an error of the file system.
  */
 export async function saveCopy(path: string, copy: Copy, asOfMs: number): Promise<boolean> {
-  const { first, rows, end } = copy.snapshot();
   const { node, shared } = copy.names;
   const fresh = `${path}.new`;
   const file = await open(fresh, "w", 0o600);
   let isKept = true;
+  const { first, rows, end } = copy.snapshot();
   try {
     let piece = `${JSON.stringify({ format: fileFormat, node, shared, asOfMs, ...first })}\n`;
     let bytes = 0;
