@@ -26,7 +26,7 @@ import {
 } from "../core/tables/entries.ts";
 import { claimerOf, type Task } from "../core/tables/tasks.ts";
 import { readPrivateFile } from "./private-files.ts";
-import { headOf, type Kind, kinds, type Names, outward, takeHead } from "./rows.ts";
+import { headOf, type Kind, kinds, type Names, outward, RowMap, takeHead } from "./rows.ts";
 
 /** A row as the store has it; a null value: it is gone. */
 export type StoredRow = readonly [kind: string, key: string, value: string | null];
@@ -72,7 +72,7 @@ export interface Done extends Happened {
 }
 
 /** A table's map, which notes what a step does to it. */
-class NotedMap extends Map<string, object> {
+class NotedMap extends RowMap<object> {
   /** The rows as they were when the step began, null for absent ones; null: no step is under way. */
   before: Map<string, object | null> | null = null;
 

@@ -328,11 +328,55 @@ function takeTasks(table: State["tasks"], rows: Came<Task>): void {
   }
 }
 
-/** Puts the map's rows in order: a row came that is not the last one. */
+/** Puts the map's rows in order, when somebody looks: a row came that is not the last one. */
 function sortRows<Row>(map: Map<string, Row>, numberOf: (row: Row) => number): void {
-  const rows = [...map].sort(([, a], [, b]) => numberOf(a) - numberOf(b));
-  map.clear();
-  for (const [key, row] of rows) map.set(key, row);
+  (map as RowMap<Row>).sortLater(numberOf);
+}
+
+/**
+ * A table's map in a copy. Its order costs what it has, so it is made when somebody asks for all rows, and not with each step
+ * that puts one back.
+ */
+export class RowMap<Row> extends Map<string, Row> {
+  /** Null: the rows are in order. */
+  #numberOf: ((row: Row) => number) | null = null;
+
+  sortLater(numberOf: (row: Row) => number): void {
+    this.#numberOf = numberOf;
+  }
+
+  #sort(): void {
+    const numberOf = this.#numberOf;
+    if (numberOf === null) return;
+    this.#numberOf = null;
+    const rows = [...super.entries()].sort(([, a], [, b]) => numberOf(a) - numberOf(b));
+    super.clear();
+    for (const [key, row] of rows) super.set(key, row);
+  }
+
+  override entries(): MapIterator<[string, Row]> {
+    this.#sort();
+    return super.entries();
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, Row]> {
+    return this.entries();
+  }
+
+  override keys(): MapIterator<string> {
+    this.#sort();
+    return super.keys();
+  }
+
+  override values(): MapIterator<Row> {
+    this.#sort();
+    return super.values();
+  }
+
+  override forEach(each: (row: Row, key: string, map: Map<string, Row>) => void): void {
+    this.#sort();
+    super.forEach(each);
+  }
 }
 
 const messages = kind<Message, NewMessage>(
