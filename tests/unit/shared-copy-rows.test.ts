@@ -1,5 +1,5 @@
 /** Rows that come into a copy: in any order, gone, unfit and mended; and what a step costs. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import { Copy, type StoredRow } from "../../daemon/store/copy.ts";
 import { Random } from "../simulation/random.ts";
@@ -197,5 +197,103 @@ describe("a stored row that does not fit", () => {
     other.take(3, "s", world.head, [["tasks", id, null]]);
     expect(other.unfit).toEqual(new Map());
     expect(other.state.tasks.all.size).toBe(0);
+  });
+});
+
+describe("what a step costs", () => {
+  /** How often a map is changed, and rows are put in order, for what `work` does. */
+  function calls(work: () => void): number {
+    const spies = [
+      vi.spyOn(Map.prototype, "set"),
+      vi.spyOn(Map.prototype, "delete"),
+      vi.spyOn(Map.prototype, "get"),
+    ];
+    let sorted = 0;
+    const sort = vi.spyOn(Array.prototype, "sort").mockImplementation(function (this: unknown[], by) {
+      sorted += this.length;
+      return originalSort.call(this, by);
+    });
+    work();
+    const count = spies.reduce((sum, { mock }) => sum + mock.calls.length, sorted);
+    for (const spy of [...spies, sort]) spy.mockRestore();
+    return count;
+  }
+  const originalSort = Array.prototype.sort;
+
+  /** A project with so many tasks, done and pending ones, and so many messages. */
+  function filled(count: number) {
+    const { world, copy, other } = chain(0);
+    const tasks = Array.from({ length: count }, (_, i) => ({ description: `task ${i}` }));
+    for (let at = 0; at < count; at += 10)
+      world.do(copy, { ...createOf(tasks.slice(at, at + 10), "ann"), ...inShop } as Command);
+    for (let i = 0; i < count / 10; i += 1) {
+      world.now += 60_000;
+      world.do(copy, send("ann", "bob"));
+      world.do(copy, send("bob", "ann"));
+    }
+    return { world, copy, other, ids: [...copy.state.tasks.all.keys()] };
+  }
+
+  const works: readonly (readonly [string, (one: ReturnType<typeof filled>) => Command[]])[] = [
+    ["a task is created", () => [{ ...createOf([{ description: "new" }], "ann"), ...inShop } as Command]],
+    ["a task is claimed", () => [{ ...claimOf("ann"), ...inShop } as Command]],
+    [
+      "the first task is done",
+      ({ ids }) => [{ ...updateOf("ann", ids[0] ?? "", { status: "done" }), ...inShop } as Command],
+    ],
+    [
+      "the first task is removed",
+      ({ ids }) => [
+        { ...updateOf(null, ids[0] ?? "", { status: "done" }), ...inShop } as Command,
+        { type: "task_remove", by: null, tasks: [ids[0] ?? ""] },
+      ],
+    ],
+    ["a message is sent", () => [send("ann", "bob")]],
+    [
+      "the first message is acknowledged",
+      ({ copy }) => {
+        const [first = ""] = copy.state.messages.all.keys();
+        return [{ type: "message_ack", actor: mainAgent("bob"), messages: [first] }];
+      },
+    ],
+    ["letters are given out", () => [{ type: "inbox_take", actor: mainAgent("bob"), max: 2, chars: 100 }]],
+    [
+      "a value is set",
+      () => [
+        {
+          ...{
+            type: "context_set",
+            actor: null,
+            key: "k",
+            value: 1,
+            bytes: 1,
+            durable: true,
+            ifVersion: null,
+            ttlMs: null,
+          },
+          ...{ wallMs: 1, ...inShop },
+        },
+      ],
+    ],
+  ];
+
+  it.each(works)("does not grow with the number of rows when %s", (_what, commands) => {
+    const [few, many] = [10, 2_000].map(count => {
+      const one = filled(count);
+      const asked = commands(one);
+      const done: boolean[] = [];
+      const cost = calls(() => {
+        one.world.commit(
+          one.copy,
+          one.world.plan(
+            one.copy,
+            () => void done.push(...asked.map(command => one.copy.apply(command).reply.ok)),
+          ),
+        );
+      });
+      expect(done).not.toContain(false);
+      return cost;
+    });
+    expect(many).toBeLessThan((few ?? 0) + 60);
   });
 });
