@@ -15,8 +15,8 @@ import { idInCopy, nameInCopy } from "./rows.ts";
 /** A session of this machine, as others may know it. */
 export interface Present
   extends Pick<Session, "id" | "name" | "branch" | "client" | "registeredAt" | "agents" | "incarnations"> {
-  /** The session that its process had before, whose claims and messages it takes over. */
-  readonly before?: string | undefined;
+  /** The sessions that its process had before, the latest first: it takes over the claims and messages of one. */
+  readonly before?: readonly string[] | undefined;
 }
 
 /** Makes the rows of this node's sessions those that are present, by the core's own rules; returns what that told. */
@@ -25,11 +25,11 @@ export function compareSessions(copy: Copy, present: Iterable<Present>): CoreEve
   const there = new Map([...present].map(one => [idInCopy(one.id, names), one]));
   const events: CoreEvent[] = [];
   const apply: Apply = ({ events: more }) => void events.push(...more);
-  for (const [id, one] of there) goOn(copy, id, one, apply);
+  const isThere = (id: string) => there.get(id)?.registeredAt === state.sessions.live.get(id)?.registeredAt;
+  for (const [id, one] of there) goOn(copy, id, one, isThere, apply);
   for (const id of [...(state.sessions.byNode.get(names.node) ?? [])]) {
-    const is = there.get(id);
     // A later session of the same id is another one.
-    if (is?.registeredAt !== state.sessions.live.get(id)?.registeredAt) apply(endSession(copy, id));
+    if (!isThere(id)) apply(endSession(copy, id));
   }
   for (const [id, one] of there) {
     begin(copy, id, one, apply);
@@ -46,11 +46,17 @@ export function endSession(copy: Copy, session: string): Done {
 
 type Apply = (done: Pick<Done, "events">) => void;
 
-/** Gives a session what the one has that its process had before. */
-function goOn(copy: Copy, session: string, one: Present, apply: Apply): void {
+/** Gives a session what the latest one has that its process had before, as far as the store knows. */
+function goOn(
+  copy: Copy,
+  session: string,
+  one: Present,
+  isThere: (id: string) => boolean,
+  apply: Apply,
+): void {
   const { live } = copy.state.sessions;
-  const from = one.before === undefined ? undefined : idInCopy(one.before, copy.names);
-  if (from === undefined || !live.has(from) || live.has(session)) return;
+  const from = one.before?.map(id => idInCopy(id, copy.names)).find(id => live.has(id) && !isThere(id));
+  if (from === undefined || live.has(session)) return;
   apply(
     copy.run((state, meta, step) => continueSession(state, from, beginning(copy, session, one), meta, step)),
   );
@@ -96,6 +102,13 @@ function compareAgents(copy: Copy, session: string, { agents }: Present, apply: 
   for (const agent of [...known().keys()])
     if (!agents.has(agent))
       apply(copy.apply({ type: "agent_end", actor: { session, agent, incarnation: 0 } }));
-  for (const [agent, name] of agents)
-    if (known().get(agent) !== name) apply(copy.apply({ type: "agent_begin", session, agent, name }));
+  for (const [agent, name] of agents) {
+    const begin = () => apply(copy.apply({ type: "agent_begin", session, agent, name }));
+    if (known().get(agent) !== name) begin();
+    const named = known().get(agent);
+    if (named === undefined || named === name) continue;
+    // An agent keeps its name, so this is a later one of the same id.
+    apply(copy.apply({ type: "agent_end", actor: { session, agent, incarnation: 0 } }));
+    begin();
+  }
 }

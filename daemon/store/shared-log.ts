@@ -118,9 +118,21 @@ export class SharedLog implements Log {
       const { id, branch, client, registeredAt, agents, incarnations } = session;
       yield {
         ...{ id, name: session.name, branch, client, registeredAt, agents, incarnations },
-        before: this.#before.get(id),
+        before: this.#beforeOf(id),
       };
     }
+  }
+
+  /** Returns the sessions that the process had before this one, the latest first. */
+  #beforeOf(session: string): readonly string[] {
+    const found = new Set<string>();
+    for (
+      let id = this.#before.get(session);
+      id !== undefined && id !== session && !found.has(id);
+      id = this.#before.get(id)
+    )
+      found.add(id);
+    return [...found];
   }
 
   get state(): State {
