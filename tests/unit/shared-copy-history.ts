@@ -44,7 +44,7 @@ export class Machine {
     else if (what === 1) this.#present.set(id, { ...known, registeredAt: this.#begun });
     else if (what === 2 && !this.#present.has(next)) {
       this.#present.delete(id);
-      this.#present.set(next, present(next, { name: known.name, registeredAt: this.#begun, before: id }));
+      this.#present.set(next, present(next, { name: known.name, registeredAt: this.#begun, before: [id] }));
     } else this.#present.set(id, { ...known, agents, incarnations });
   }
 
