@@ -318,7 +318,8 @@ function viewOf(project: SharedProject, store: Store): LogView {
       return Math.max(project.state.t, store.nowMs);
     },
   });
-  return Object.defineProperty(view, "asOfMs", {
+  const actor = (one: Actor): Actor => ({ ...one, session: idInCopy(one.session, project.names) });
+  return Object.defineProperty(Object.assign(view, { actor }), "asOfMs", {
     get: () => (store.refusal === null ? undefined : project.asOfMs || null),
   });
 }
