@@ -180,7 +180,7 @@ export class SharedProject implements StoreProject {
 
   async #saveNow(): Promise<void> {
     const { path } = this.#options;
-    if (path === null || this.#copy.version === this.#saved) return;
+    if (path === null || this.#copy.version === this.#saved || this.#mustReload) return;
     const { version } = this.#copy;
     try {
       await saveCopy(path, this.#copy, this.asOfMs);
@@ -208,8 +208,8 @@ export class SharedProject implements StoreProject {
    */
   #answerFromCopy(waiting: Waiting): boolean {
     if (waiting.command.type !== "inbox_take" || this.#isStepping || this.#number === null) return false;
+    if (this.#mustReload) return false;
     const plan = this.#plan([waiting], [], this.#store.nowMs);
-    if (plan === null) this.#mustReload = true;
     if (plan === null || plan.stored.length > 0) return false;
     this.#accept(plan, null);
     return true;
@@ -244,7 +244,8 @@ export class SharedProject implements StoreProject {
 
   async reached(connection: Connection): Promise<void> {
     if (this.#number === null) await this.#findNumber(connection);
-    if (this.#copy.version === 0) await this.#reload(connection, false);
+    const { version } = this.#copy;
+    if (version === 0 || this.#mustReload) await this.#reload(connection, version > 0);
     else await this.#catchUp(connection);
     if (!this.#hasReadKept) await this.#readKept(connection);
     this.#mustStep = true;
@@ -412,7 +413,6 @@ export class SharedProject implements StoreProject {
 
   /** Reads all rows into a new copy, in pieces of one moment of the store; other work of the daemon goes on between them. */
   async #reload(connection: Connection, isNews: boolean): Promise<void> {
-    this.#mustReload = false;
     // A store that was restored may have the project under another number.
     await this.#findNumber(connection);
     const copy = this.#newCopy();
@@ -430,6 +430,7 @@ export class SharedProject implements StoreProject {
     }
     const held = this.#held();
     this.#copy = copy;
+    this.#mustReload = false;
     this.asOfMs = Date.now();
     this.#presence += 1;
     this.#mayGuess = false;
@@ -598,6 +599,8 @@ export class SharedProject implements StoreProject {
     } catch (error) {
       this.#store.trouble(`a ${culprit?.command.type ?? "look at sessions"} of ${this.name} failed`, error);
       for (const waiting of culprit === null ? batch : [culprit]) this.#settle(waiting, bug);
+      // What the command did so far is in the copy.
+      this.#mustReload = true;
       return null;
     }
     return { ...copy.end(), replies, events, told, presence: this.#presence };
