@@ -336,7 +336,12 @@ export class SharedProject implements StoreProject {
   async #catchUp(connection: Connection): Promise<readonly string[]> {
     this.#mustLook = false;
     const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-    const behind = this.#behind(await connection.script(`${begin}; ${this.#reading("")}; COMMIT`), 1);
+    const text = `${begin}; ${this.#reading("")}; COMMIT`;
+    const results = await connection.script(text).catch(async error => {
+      await rolledBack(connection);
+      throw error;
+    });
+    const behind = this.#behind(results, 1);
     if (behind === null) await this.#reload(connection, true);
     else this.#take(behind);
     return behind?.gone ?? [];
@@ -456,7 +461,19 @@ export class SharedProject implements StoreProject {
   }
 
   async #transact(connection: Connection): Promise<void> {
+    const mustStep = this.#mustStep;
     this.#mustStep = false;
+    try {
+      await this.#tryStep(connection);
+    } catch (error) {
+      this.#mustStep ||= mustStep;
+      // What was read may be nothing that Kite wrote: no lock stays.
+      await rolledBack(connection);
+      throw error;
+    }
+  }
+
+  async #tryStep(connection: Connection): Promise<void> {
     this.stats.steps += 1;
     const { stepMs, batchMax } = this.#store.options.limits;
     const batch = this.#waiting.slice(0, batchMax);
