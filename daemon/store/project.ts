@@ -388,6 +388,9 @@ export class SharedProject implements StoreProject {
     const before = this.#copy.version;
     if (version === before) return;
     const held = this.#held();
+    const own = `@${this.#store.options.node}`;
+    // Another machine ended sessions of this one, which may be there.
+    if (rows.some(([kind, key]) => kind === "sessions" && key.endsWith(own))) this.#mustStep = true;
     this.#copy.take(version, stamp, head, rows);
     this.#presence += 1;
     this.#mayGuess = false;
@@ -436,6 +439,7 @@ export class SharedProject implements StoreProject {
     const held = this.#held();
     this.#copy = copy;
     this.#mustReload = false;
+    this.#mustStep = true;
     this.asOfMs = Date.now();
     this.#presence += 1;
     this.#mayGuess = false;
@@ -491,7 +495,6 @@ export class SharedProject implements StoreProject {
     if (behind === null) {
       await rolledBack(connection);
       await this.#reload(connection, true);
-      this.#mustStep = true;
       return;
     }
     const isBehind = behind.version > this.#copy.version;
