@@ -563,8 +563,24 @@ export class SharedProject implements StoreProject {
     this.#copy.accept(plan);
     this.#compared = plan.presence;
     this.#due = [];
-    for (const [waiting, answer] of plan.replies)
+    for (const [waiting, answer] of plan.replies) {
+      if (waiting.isOver) this.#giveBack(waiting.command, answer.reply);
       this.#settle(waiting, answer.reply.ok ? { ...answer, version: answer.version ?? version } : answer);
+    }
+  }
+
+  /** Makes letters unread again whose answer comes too late for its caller. */
+  #giveBack(command: Command, reply: Reply): void {
+    if (command.type !== "inbox_take" || !reply.ok) return;
+    const given = (reply["messages"] ?? []) as readonly { readonly id: string }[];
+    const copy = this.#copy;
+    copy.begin(this.#store.nowMs);
+    copy.apply({
+      ...{ type: "inbox_told", actor: command.actor, messages: given.map(({ id }) => id), heard: false },
+    });
+    const changes = copy.end();
+    // What agents of this machine were shown, others never hear.
+    if (changes.stored.length === 0) copy.accept(changes);
   }
 
   /** Returns the answers that repeated requests get. The same request may wait twice: one answer is for both. */
