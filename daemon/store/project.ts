@@ -222,7 +222,10 @@ export class SharedProject implements StoreProject {
     this.#step();
   }
 
-  /** This machine shares the project no more: its sessions go from the rows. */
+  /**
+   * A clone shares the project no more: its sessions are not present, and go from the rows. What follows is for the other
+   * clones, if there are any, so the store forgets this one after that step.
+   */
   end(): void {
     this.#isOver = true;
     this.presentChanged();
@@ -563,6 +566,7 @@ export class SharedProject implements StoreProject {
     this.#copy.accept(plan);
     this.#compared = plan.presence;
     this.#due = [];
+    if (this.#isOver && this.#compared === this.#presence) this.#store.remove(this);
     for (const [waiting, answer] of plan.replies) {
       if (waiting.isOver) this.#giveBack(waiting.command, answer.reply);
       this.#settle(waiting, answer.reply.ok ? { ...answer, version: answer.version ?? version } : answer);
@@ -656,8 +660,7 @@ export class SharedProject implements StoreProject {
       for (const id of [...ids]) events.push(...endSession(copy, id).events);
       events.push(...copy.endValuesOf(other));
     }
-    if (this.#compared !== this.#presence)
-      events.push(...compareSessions(copy, this.#isOver ? [] : this.#options.present()));
+    if (this.#compared !== this.#presence) events.push(...compareSessions(copy, this.#options.present()));
     return events;
   }
 
