@@ -505,7 +505,7 @@ export class SharedProject implements StoreProject {
     const plan = this.#plan(batch, behind.gone, behind.nowMs);
     if (plan === null || plan.stored.length === 0) {
       await rolledBack(connection);
-      if (plan === null) await this.#reload(connection, true);
+      if (plan === null) await this.#readAnew(connection);
       else this.#accept(plan, null);
     } else {
       await this.#orRefused(connection, batch, this.#commit(connection, "; COMMIT", plan));
@@ -517,7 +517,7 @@ export class SharedProject implements StoreProject {
   async #guess(connection: Connection, batch: readonly Waiting[]): Promise<boolean> {
     const plan = this.#plan(batch, [], this.#store.nowMs);
     if (plan === null) {
-      await this.#reload(connection, true);
+      await this.#readAnew(connection);
       return true;
     }
     if (plan.stored.length === 0) return false;
@@ -527,6 +527,12 @@ export class SharedProject implements StoreProject {
     this.stats.missed += 1;
     this.#mayGuess = false;
     return false;
+  }
+
+  /** A command threw, or the look at sessions did. Nothing is tried again until somebody asks: it would throw again. */
+  async #readAnew(connection: Connection): Promise<void> {
+    await this.#reload(connection, true);
+    this.#mustStep = false;
   }
 
   /** Writes a step and commits it, and answers its requests. Returns whether it was written. */
