@@ -9,7 +9,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Connection, type JournalAddress, storeName } from "./connection.ts";
-import { awayError, errorMessage, StoreAway, StoreTooNew, StoreUnfit } from "./errors.ts";
+import { awayError, errorMessage, StoreAway, StoreTooNew, StoreUnfit, sqlState } from "./errors.ts";
 import { channelOf, prepareSchema, tableName } from "./schema.ts";
 
 /** Times in milliseconds, but for `batchMax`. */
@@ -105,6 +105,8 @@ export class Store {
   /** Returns the name of one of Kite's tables. */
   readonly table: (name: string) => string;
   readonly #projects = new Set<StoreProject>();
+  /** Projects whose first look at the store is under way. */
+  readonly #adding = new Set<StoreProject>();
   /** Null: the store is away. */
   #connection: Connection | null = null;
   #opening: Connection | null = null;
@@ -181,10 +183,11 @@ export class Store {
   /** Adds a project, whose copy becomes what the store has. */
   add(project: StoreProject): void {
     this.#projects.add(project);
-    if (this.#connection === null) return;
-    this.use(connection => project.reached(connection)).catch(error =>
-      this.trouble(`${project.name} cannot be read`, error),
-    );
+    if (this.#connection === null || this.#adding.has(project)) return;
+    this.#adding.add(project);
+    this.use(connection => project.reached(connection))
+      .catch(error => this.trouble(`${project.name} cannot be read`, error))
+      .then(() => this.#adding.delete(project));
   }
 
   remove(project: StoreProject): void {
@@ -269,7 +272,7 @@ export class Store {
     this.#id = await prepareSchema(connection, address.schema, { where: this.where, expected: this.#id });
     await this.#renew(connection);
     await this.#listen(connection);
-    for (const project of this.#projects) await project.reached(connection);
+    for (const project of this.#projects) await this.#reach(project, connection);
     if (this.#condition.is === "closed") return connection.destroy();
     this.#opening = null;
     this.#connection = connection;
@@ -279,9 +282,17 @@ export class Store {
     connection.onLost(error => {
       if (this.#connection === connection) this.#lost(error);
     });
-    // Projects that were added meanwhile.
-    for (const project of this.#projects) if (project.number === null) this.add(project);
     this.#look();
+  }
+
+  /** Rejects if the store itself is of no use. Rows that cannot be read cost their project alone. */
+  async #reach(project: StoreProject, connection: Connection): Promise<void> {
+    try {
+      await project.reached(connection);
+    } catch (error) {
+      if (connection.isLost || sqlState(error) !== null) throw error;
+      this.trouble(`${project.name} cannot be read`, error);
+    }
   }
 
   /** Hears of steps. Whether the server tells at all is seen by what this connection tells itself. */
@@ -352,7 +363,10 @@ export class Store {
   }
 
   #look(): void {
-    for (const project of this.#projects) project.look();
+    // It was added while the store was being opened, or could not be read.
+    for (const project of this.#projects)
+      if (project.number === null) this.add(project);
+      else project.look();
   }
 
   #renewNow(): void {
