@@ -110,7 +110,8 @@ export class SharedProject implements StoreProject {
   #hasReadKept = false;
   #isStepping = false;
   #mustReload = false;
-  #mustLook = false;
+  /** The highest version that was told of. */
+  #toldVersion = 0;
   #mustStep = false;
   #mustCount = false;
   #isOver = false;
@@ -232,10 +233,9 @@ export class SharedProject implements StoreProject {
   }
 
   look(version?: number): void {
-    if (version !== undefined && version <= this.#copy.version) return;
-    // Without a version it is time to see what is due, and who is gone.
-    this.#mustCount ||= version === undefined;
-    this.#mustLook = true;
+    // Without a version it is time to see what is due, and who is gone. One's own step is told of before its answer comes.
+    if (version === undefined) this.#mustCount = true;
+    else this.#toldVersion = Math.max(this.#toldVersion, version);
     this.#step();
   }
 
@@ -304,7 +304,8 @@ export class SharedProject implements StoreProject {
 
   /** Does what is to be done, one thing at a time. After a failure it waits for the next request, or look. */
   #step(): void {
-    const isIdle = this.#waiting.length === 0 && !this.#mustLook && !this.#mustStep && !this.#mustReload;
+    const mustLook = this.#mustCount || this.#mustReload || this.#toldVersion > this.#copy.version;
+    const isIdle = this.#waiting.length === 0 && !this.#mustStep && !mustLook;
     if (this.#isStepping || isIdle || this.#number === null || this.#store.refusal !== null) return;
     this.#isStepping = true;
     this.#store
@@ -337,7 +338,7 @@ export class SharedProject implements StoreProject {
 
   /** Takes what others wrote. Returns the nodes that have ended. */
   async #catchUp(connection: Connection): Promise<readonly string[]> {
-    this.#mustLook = false;
+    const told = this.#toldVersion;
     const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     const text = `${begin}; ${this.#reading("")}; COMMIT`;
     const results = await connection.script(text).catch(async error => {
@@ -347,6 +348,8 @@ export class SharedProject implements StoreProject {
     const behind = this.#behind(results, 1);
     if (behind === null) await this.#reload(connection, true);
     else this.#take(behind);
+    // A step is told of after its commit: what it may name besides was taken away by a restore.
+    if (this.#toldVersion === told) this.#toldVersion = this.#copy.version;
     return behind?.gone ?? [];
   }
 
@@ -493,7 +496,6 @@ export class SharedProject implements StoreProject {
       await rolledBack(connection);
       throw this.#store.outdated();
     }
-    this.#mustLook = false;
     const behind = this.#behind(results, 3);
     if (behind === null) {
       await rolledBack(connection);
