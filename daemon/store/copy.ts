@@ -26,7 +26,7 @@ import {
 } from "../core/tables/entries.ts";
 import { claimerOf, type Task } from "../core/tables/tasks.ts";
 import { readPrivateFile } from "./private-files.ts";
-import { headOf, type Kind, kinds, type Names, outward, RowMap, takeHead } from "./rows.ts";
+import { headOf, type Kind, kinds, type Names, outward, RowMap, readHead, takeHead } from "./rows.ts";
 
 /** A row as the store has it; a null value: it is gone. */
 export type StoredRow = readonly [kind: string, key: string, value: string | null];
@@ -140,8 +140,7 @@ export class Copy {
    * stays as it was.
    */
   take(version: number, stamp: string, head: string, rows: readonly StoredRow[]): void {
-    const counters = JSON.parse(head) as object;
-    takeHead(this.state, counters, this.names);
+    const counters = readHead(head);
     const places = new Set(this.#lacking.size === 0 ? [] : rows.map(placeIn));
     const again = [...this.#lacking].flatMap(([place, row]) => (places.has(place) ? [] : [row]));
     this.#dropUnfit(this.fill(again.length === 0 ? rows : [...again, ...rows]));
@@ -166,11 +165,11 @@ export class Copy {
 
   /** The copy is what the store has after this step. */
   settle(version: number, stamp: string, head: string): void {
-    this.#settle(version, stamp, JSON.parse(head));
+    this.#settle(version, stamp, readHead(head));
   }
 
-  #settle(version: number, stamp: string, counters: object): void {
-    takeHead(this.state, counters, this.names);
+  #settle(version: number, stamp: string, counters: object | null): void {
+    if (counters !== null) takeHead(this.state, counters, this.names);
     settleRoom(this.state);
     this.version = version;
     this.stamp = stamp;

@@ -512,10 +512,15 @@ export function headOf(state: State, { project }: Names): object {
   return { ...head, taskNumber: state.tasks.numbers.get(project) ?? 0, t: state.t, seq: state.seq };
 }
 
-/** Sets the counters to what `headOf` returned; throws if the text is nothing of that. A project without a step has none. */
+/** Returns the counters in a project's row; throws if the text is nothing of that. Null: the project has had no step. */
+export function readHead(text: string): object | null {
+  const head: object = JSON.parse(text);
+  return "seq" in head ? headSchema.parse(head) : null;
+}
+
+/** Sets the counters to what `headOf` returned. */
 export function takeHead(state: State, head: object, { project }: Names): void {
-  if (!("seq" in head)) return;
-  const { taskNumber, t, seq, ...fields } = headSchema.parse(head);
+  const { taskNumber, t, seq, ...fields } = head as z.infer<typeof headSchema>;
   const all = { ...fields, sent: [], taskNumbers: [[project, taskNumber]] };
   for (const name of counted) rowsOf[name].head?.read(state[name] as never, all as never);
   state.t = t;
