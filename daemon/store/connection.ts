@@ -126,6 +126,11 @@ export class Connection {
       );
   }
 
+  /** The server's process for this connection, as it was said at its start: a pooler says another one. */
+  get serverPid(): number | null {
+    return (this.#client as unknown as { readonly processID: number | null }).processID;
+  }
+
   get isLost(): boolean {
     return this.#lost !== null;
   }

@@ -24,8 +24,6 @@ export interface StoreLimits {
   /** How often each project is looked at without a notification, and how often if the server gives none. */
   readonly pollMs: number;
   readonly pollUntoldMs: number;
-  /** How long the server's own notification may take before it counts as one that gives none. */
-  readonly tellMs: number;
   /** A step that its machine does not end within this time loses the lock; another one does not wait longer for it. */
   readonly stepMs: number;
   /** How long a request waits for its step. */
@@ -43,7 +41,6 @@ export const storeLimits: StoreLimits = {
   awayMs: limits.nodeAwayMs,
   pollMs: 5_000,
   pollUntoldMs: 1_000,
-  tellMs: 2_000,
   stepMs: 5_000,
   answerMs: limits.storeAnswerMs,
   pauseMs: 50,
@@ -115,8 +112,7 @@ export class Store {
   #condition: Condition = { is: "opening", why: "it was not reached yet", sinceMs: Date.now() };
   #failures = 0;
   #told = "";
-  /** Whether the server gives notifications; a pooler may keep them. Null: not known yet. */
-  #tells: boolean | null = null;
+  #tells = true;
   #nodes: readonly NodeSeen[] = [];
   /** What the database's clock said, and when by the clock of this machine that never jumps. Null: not known yet. */
   #clock: { readonly saidMs: number; readonly atMs: number } | null = null;
@@ -165,7 +161,7 @@ export class Store {
 
   /** Whether the server tells of steps; false: projects are looked at each second. */
   get tells(): boolean {
-    return this.#tells !== false;
+    return this.#tells;
   }
 
   /** Why the store cannot be asked now, or null. */
@@ -295,30 +291,21 @@ export class Store {
     }
   }
 
-  /** Hears of steps. Whether the server tells at all is seen by what this connection tells itself. */
+  /** Hears of steps, if the connection is the server's own: a pooler keeps notifications, or gives some of them. */
   async #listen(connection: Connection): Promise<void> {
-    const channel = channelOf(this.table);
-    const own = `tells ${Math.random()}`;
-    this.#tells = null;
-    await connection.listen(channel, text => {
-      if (text === own) this.#tells = true;
+    await connection.listen(channelOf(this.table), text => {
       const [number, version] = text.split(" ").map(Number);
       for (const project of this.#projects) if (project.number === number) project.look(version);
     });
-    await connection.query("SELECT pg_notify($1, $2)", [channel, own]);
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      if (this.#tells !== null || this.#connection !== connection) return;
-      this.#tells = false;
-      this.#pollUntold(connection);
-    }, this.options.limits.tellMs);
-    this.#timers.add(timer);
+    const [row] = await connection.query("SELECT pg_backend_pid()");
+    this.#tells = row?.[0] === connection.serverPid;
+    if (!this.#tells) this.#pollUntold(connection);
   }
 
   /** Looks often, since nobody tells. */
   #pollUntold(connection: Connection): void {
     const timer = setInterval(() => {
-      if (this.#connection === connection) return this.#look();
+      if (!connection.isLost) return this.#look();
       clearInterval(timer);
       this.#timers.delete(timer);
     }, this.options.limits.pollUntoldMs);
