@@ -119,8 +119,9 @@ export class Copy {
   readonly #maps: ReadonlyMap<Kind, NotedMap>;
   readonly #sent = new NotedMap();
   #images: Images | null = null;
-  /** The counters as they were before the step. */
-  #head: object = {};
+  /** The counters as they are between two steps, once they were worked out; and as they were before the step. */
+  #head: object | null = null;
+  #before: object = {};
 
   constructor(names: Names) {
     this.names = names;
@@ -170,6 +171,7 @@ export class Copy {
 
   #settle(version: number, stamp: string, counters: object | null): void {
     if (counters !== null) takeHead(this.state, counters, this.names);
+    this.#head = null;
     settleRoom(this.state);
     this.version = version;
     this.stamp = stamp;
@@ -242,7 +244,7 @@ export class Copy {
 
   /** Begins a step of several commands at the store's time. */
   begin(nowMs: number): void {
-    this.#head = headOf(this.state, this.names);
+    this.#before = this.#head ?? headOf(this.state, this.names);
     this.state.t = Math.max(this.state.t, nowMs);
     this.#images = this.state.preimages.begin();
     for (const map of [...this.#maps.values(), this.#sent]) map.before = new Map();
@@ -300,7 +302,7 @@ export class Copy {
     this.state.preimages.end(images);
     this.#images = null;
     const head = headOf(this.state, this.names);
-    this.#put(changes, "before", this.#head);
+    this.#put(changes, "before", this.#before);
     const stored = changes.flatMap(one => this.#storedOf(one));
     return { changes, stored, head, sent: this.#sent.takeBack() };
   }
@@ -317,12 +319,16 @@ export class Copy {
       if (own.length > 0) kind.take(this.state, own as never, true);
     }
     takeHead(this.state, head, this.names);
+    this.#head = head;
     settleRoom(this.state);
   }
 
   #storedOf({ kind, key, before, after }: Change): StoredRow[] {
-    const [was, is] = [before, after].map(form => form && JSON.stringify(kind.lasting(form)));
-    return was === is ? [] : [this.#stored(kind, key, after)];
+    const isSame =
+      before === null || after === null
+        ? before === after
+        : JSON.stringify(kind.lasting(before)) === JSON.stringify(kind.lasting(after));
+    return isSame ? [] : [this.#stored(kind, key, after)];
   }
 
   #stored(kind: Kind, key: string, form: object | null): StoredRow {

@@ -27,6 +27,7 @@ type Named = (table: string) => string;
  *   `head` has the core's counters. Whoever knows less than `purged` reads all rows anew.
  * - `rows`: one table for all kinds, so that to catch up is one look into an index. A value is text: agents write characters
  *   that `jsonb` refuses. Null: the row is gone.
+ *   No foreign key says that its project exists: each row would pay for that, and only `step` writes rows.
  * - `steps`: what each step told, and its answers for requests that are repeated. They are kept for an hour. `stamp` tells a
  *   machine that comes back whether the step that it knows last is one of this store.
  */
@@ -40,15 +41,14 @@ const steps: readonly ((table: Named) => string)[] = [
       stamp text NOT NULL DEFAULT '', head text NOT NULL DEFAULT '{}', purged bigint NOT NULL DEFAULT 0)
       WITH (fillfactor = 50);
     CREATE TABLE ${table("rows")} (
-      project int NOT NULL REFERENCES ${table("projects")}, kind text NOT NULL, key text NOT NULL,
+      project int NOT NULL, kind text NOT NULL, key text NOT NULL,
       version bigint NOT NULL, value text, PRIMARY KEY (project, kind, key));
     CREATE INDEX rows_later ON ${table("rows")} (project, version);
     CREATE INDEX rows_gone ON ${table("rows")} (project, version) WHERE value IS NULL;
     CREATE TABLE ${table("steps")} (
-      project int NOT NULL REFERENCES ${table("projects")}, version bigint NOT NULL, stamp text NOT NULL,
+      project int NOT NULL, version bigint NOT NULL, stamp text NOT NULL,
       node text NOT NULL, events text NOT NULL, replies text NOT NULL, at timestamptz NOT NULL DEFAULT now(),
-      PRIMARY KEY (project, version));
-    CREATE INDEX steps_at ON ${table("steps")} (at);`,
+      PRIMARY KEY (project, version));`,
 ];
 
 /** The format of the tables that this program knows. */
