@@ -314,6 +314,8 @@ export class SharedProject implements StoreProject {
         () => true,
         (error: unknown) => {
           this.#store.trouble(`a step of ${this.name} failed`, error);
+          // Who is there may not be written yet.
+          this.#mustStep = true;
           return false;
         },
       )
@@ -323,9 +325,25 @@ export class SharedProject implements StoreProject {
       });
   }
 
+  /** Does one thing, and leaves no transaction open, whatever comes. */
   async #work(connection: Connection): Promise<void> {
-    if (this.#mustReload) await this.#reload(connection, true);
-    if (this.#waiting.length > 0 || this.#mustStep) return this.#transact(connection);
+    const asked = this.#waiting;
+    try {
+      if (this.#mustReload) await this.#reload(connection, true);
+      if (asked.length > 0 || this.#mustStep) await this.#transact(connection);
+      else await this.#look(connection);
+    } catch (error) {
+      // Tables that are not there are a store that is away.
+      if (meaningOf(error) === "gone") connection.destroy();
+      if (!connection.isLost) {
+        await rolledBack(connection);
+        this.#refuseAll(asked, error);
+      }
+      throw error;
+    }
+  }
+
+  async #look(connection: Connection): Promise<void> {
     const counts = this.#mustCount;
     this.#mustCount = false;
     const gone = await this.#catchUp(connection);
@@ -334,6 +352,13 @@ export class SharedProject implements StoreProject {
     if (this.#due.length === 0 && !gone.some(node => this.state.sessions.byNode.has(node))) return;
     this.#mayGuess = false;
     await this.#transact(connection);
+  }
+
+  /** What was not sent, or failed as a whole, was not done. */
+  #refuseAll(asked: readonly Waiting[], error: unknown): void {
+    const why = `the shared store did not take it: ${errorMessage(error)}; nothing was changed, try again`;
+    for (const waiting of asked)
+      if (!waiting.isUnknown) this.#settle(waiting, { reply: refuse("store_away", why), version: null });
   }
 
   /** Takes what others wrote. Returns the nodes that have ended. */
@@ -491,7 +516,7 @@ export class SharedProject implements StoreProject {
     const begin = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${stepMs}; SET LOCAL lock_timeout = ${stepMs}`;
     const level = `SELECT number FROM ${this.#table("format")}`;
     const text = `${begin}; ${this.#reading("FOR UPDATE OF p")}; ${level}`;
-    const results = await this.#orRefused(connection, batch, connection.script(text));
+    const results = await connection.script(text);
     if (Number(results.at(-1)?.[0]?.[0]) !== format) {
       await rolledBack(connection);
       throw this.#store.outdated();
@@ -510,7 +535,7 @@ export class SharedProject implements StoreProject {
       if (plan === null) await this.#readAnew(connection);
       else this.#accept(plan, null);
     } else {
-      await this.#orRefused(connection, batch, this.#commit(connection, "; COMMIT", plan));
+      await this.#commit(connection, "; COMMIT", plan);
     }
     this.#mayGuess = plan !== null && !isBehind;
   }
@@ -522,10 +547,13 @@ export class SharedProject implements StoreProject {
       await this.#readAnew(connection);
       return true;
     }
-    if (plan.stored.length === 0) return false;
+    if (plan.stored.length === 0) {
+      if (batch.length > 0) return false;
+      this.#accept(plan, null);
+      return true;
+    }
     this.stats.guesses += 1;
-    const isDone = await this.#orRefused(connection, batch, this.#commit(connection, "", plan));
-    if (isDone) return true;
+    if (await this.#commit(connection, "", plan)) return true;
     this.stats.missed += 1;
     this.#mayGuess = false;
     return false;
@@ -551,6 +579,8 @@ export class SharedProject implements StoreProject {
     } catch (error) {
       const isUnknown = meaningOf(error) === "unsure";
       if (isUnknown) this.stats.unknown += 1;
+      // A server that goes on after such an error is not to be understood.
+      if (isUnknown) connection.destroy();
       for (const waiting of plan.replies.keys()) waiting.isUnknown = isUnknown;
       throw error;
     }
@@ -677,23 +707,6 @@ export class SharedProject implements StoreProject {
     if (kept === undefined) return undefined;
     const reply = inward(JSON.parse(kept.reply), this.names) as Reply;
     return { digest: kept.digest, answer: { reply, version: kept.version } };
-  }
-
-  /** Answers what a statement's failure left undone, and rejects with it. */
-  async #orRefused<T>(connection: Connection, batch: readonly Waiting[], work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (error) {
-      if (meaningOf(error) === "unsure" || meaningOf(error) === "gone") {
-        connection.destroy();
-      } else {
-        await rolledBack(connection);
-        const why = `the shared store did not take it: ${errorMessage(error)}; nothing was changed, try again`;
-        for (const waiting of batch)
-          this.#settle(waiting, { reply: refuse("store_away", why), version: null });
-      }
-      throw error;
-    }
   }
 }
 
