@@ -52,6 +52,9 @@ const servers = [
     name => `tests/journal/postgres${name}.test.ts`,
   ),
   ...["histories", "lagging", "planted"].map(name => `tests/store/${name}.test.ts`),
+  ...["admission", "away", "histories", "went-back"].map(
+    name => `tests/store/rows/${name}.test.ts`,
+  ),
 ];
 
 /** The files that this page names. */

@@ -16,7 +16,10 @@ class Pair {
       else to.write(bytes);
     };
     const request = pass(server, () => proxy.holdsRequests);
-    client.on("data", bytes => request(proxy.passesListen ? bytes : withoutListen(bytes)));
+    client.on("data", bytes => {
+      if (proxy.holdsAnswersTo !== null && bytes.includes(proxy.holdsAnswersTo)) proxy.holdsAnswers = true;
+      request(proxy.passesListen ? bytes : withoutListen(bytes));
+    });
     server.on(
       "data",
       pass(client, () => proxy.holdsAnswers),
@@ -52,6 +55,8 @@ export class StoreProxy {
   refuses = false;
   holdsRequests = false;
   holdsAnswers = false;
+  /** A request with this text passes, and from then on answers are held. */
+  holdsAnswersTo: string | null = null;
   /** False: the server understands no request to be notified. */
   passesListen = true;
   /** What has passed so far. */

@@ -1,4 +1,4 @@
-/** Builds the daemon with changes of its source: shorter time-outs, or a planted bug. */
+/** Builds a program with changes of its source: shorter time-outs, or a planted bug. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,14 +34,19 @@ export const quickBounds: readonly Change[] = [
   { file: "protocol/limits.ts", find: "storeAnswerMs: 4_000", put: "storeAnswerMs: 450" },
 ];
 
-/** Builds the daemon's program into a folder of its own. Throws if a change quotes what does not stand there once. */
-export async function buildDaemon(changes: readonly Change[]): Promise<Built> {
+/** Builds the daemon's program. */
+export function buildDaemon(changes: readonly Change[]): Promise<Built> {
+  return buildProgram("bin/daemon.ts", changes);
+}
+
+/** Builds a program into a folder of its own. Throws if a change quotes what does not stand there once. */
+export async function buildProgram(entry: string, changes: readonly Change[]): Promise<Built> {
   const texts = changedTexts(changes);
   const folder = mkdtempSync(join(tmpdir(), "kite-built-"));
   const requireForEsm = 'import{createRequire as __cr}from"node:module";const require=__cr(import.meta.url);';
   await build({
     absWorkingDir: root,
-    entryPoints: ["bin/daemon.ts"],
+    entryPoints: { program: entry },
     bundle: true,
     platform: "node",
     format: "esm",
@@ -65,7 +70,7 @@ export async function buildDaemon(changes: readonly Change[]): Promise<Built> {
     ],
   });
   return {
-    program: join(folder, "daemon.mjs"),
+    program: join(folder, "program.mjs"),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
