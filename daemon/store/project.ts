@@ -365,12 +365,7 @@ export class SharedProject implements StoreProject {
   async #catchUp(connection: Connection): Promise<readonly string[]> {
     const told = this.#toldVersion;
     const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-    const text = `${begin}; ${this.#reading("")}; COMMIT`;
-    const results = await connection.script(text).catch(async error => {
-      await rolledBack(connection);
-      throw error;
-    });
-    const behind = this.#behind(results, 1);
+    const behind = this.#behind(await connection.script(`${begin}; ${this.#reading("")}; COMMIT`), 1);
     if (behind === null) await this.#reload(connection, true);
     else this.#take(behind);
     // A step is told of after its commit: what it may name besides was taken away by a restore.

@@ -2,9 +2,19 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { withServer } from "../../journal/postgres-world.ts";
 import { buildNode } from "./history.ts";
+import type { Machine } from "./machine.ts";
 import { project, SmallWorld, tasksIn, until } from "./small-world.ts";
 
 const timeout = 120_000;
+
+/** Waits until the machine has asked its store for something, and for something more. */
+async function looked({ proxies }: Machine): Promise<void> {
+  const passed = async () => proxies.reduce((sum, proxy) => sum + proxy.bytes, 0);
+  for (let n = 0; n < 2; n += 1) {
+    const before = await passed();
+    await until(passed, now => now > before);
+  }
+}
 
 await withServer("a store that went back", async (server, bin) => {
   const { program, remove } = await buildNode();
@@ -84,9 +94,12 @@ await withServer("a store that went back", async (server, bin) => {
 
   it("tables that are gone for a while are a store that is away", { timeout }, async () => {
     const world = await make();
-    const [ash] = await world.startAll("ash");
+    const [ash, elm] = await world.startAll("ash", "elm");
     await world.create(ash, "kept");
+    expect(await world.settled(ash, elm)).toEqual([]);
     await world.database.sql("ALTER SCHEMA kite RENAME TO elsewhere");
+    // Nobody asks this one for anything: it looks by itself.
+    await looked(elm);
     const refused = await world.ask(ash, { what: "create", text: "lost", dependsOn: [] });
     expect(refused).toMatchObject({
       ok: false,
@@ -103,8 +116,8 @@ await withServer("a store that went back", async (server, bin) => {
       () => world.ask(ash, { what: "create", text: "later", dependsOn: [] }),
       ({ ok }) => ok,
     );
-    expect(await world.settled(ash)).toEqual([]);
-    expect(tasksIn(await ash.dump(project))).toEqual(["kept", "later"]);
+    expect(await world.settled(ash, elm)).toEqual([]);
+    expect(tasksIn(await elm.dump(project))).toEqual(["kept", "later"]);
     expect(ash.ends).toEqual([]);
   });
 });
