@@ -266,7 +266,9 @@ export class SharedProject implements StoreProject {
 
   async #findNumber(connection: Connection): Promise<void> {
     const projects = this.#table("projects");
-    await connection.query(`INSERT INTO ${projects} (name) VALUES ($1) ON CONFLICT DO NOTHING`, [this.name]);
+    // Fails without the index on names, which a backup brings last: until then rows are missing, and none may be added.
+    const insert = `INSERT INTO ${projects} (name) VALUES ($1) ON CONFLICT (name) DO NOTHING`;
+    await connection.query(insert, [this.name]);
     const [row] = await connection.query(`SELECT id FROM ${projects} WHERE name = $1`, [this.name]);
     this.#number = Number(row?.[0]);
   }
