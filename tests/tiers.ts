@@ -52,7 +52,7 @@ const servers = [
     name => `tests/journal/postgres${name}.test.ts`,
   ),
   ...["histories", "lagging", "planted"].map(name => `tests/store/${name}.test.ts`),
-  ...["admission", "away", "histories", "went-back"].map(
+  ...["admission", "away", "histories", "planted", "reach", "went-back"].map(
     name => `tests/store/rows/${name}.test.ts`,
   ),
 ];

@@ -1,6 +1,7 @@
 /** Who may use a store: one home of a node, programs of its format, and whoever is connected to a server that takes writes. */
 import { afterAll, describe, expect, it } from "vitest";
 import { withServer } from "../../journal/postgres-world.ts";
+import { guarded, writtenByHand } from "./cases.ts";
 import { buildNode } from "./history.ts";
 import { project, SmallWorld, tasksIn, until } from "./small-world.ts";
 
@@ -23,6 +24,14 @@ await withServer("who may use a store", async (server, bin) => {
     expect(reply).toMatchObject({ ok: false, code: "store_away" });
     expect((await world.ask(ash, create)).ok).toBe(true);
     expect(await world.settled(ash)).toEqual([]);
+  });
+
+  it("a step is refused by the store that is not as its machine knows it", { timeout }, async () => {
+    await guarded(await make());
+  });
+
+  it("rows that somebody wrote by hand stop neither a machine nor a project", { timeout }, async () => {
+    await writtenByHand(await make());
   });
 
   describe("a store of a later format", { timeout }, () => {

@@ -1,6 +1,15 @@
 /** Machines that are away: what the others may do then, what is shown without a store, and how a machine comes back. */
 import { afterAll, describe, expect, it } from "vitest";
 import { withServer } from "../../journal/postgres-world.ts";
+import {
+  answeredBeforeTheLock,
+  answerLost,
+  ended,
+  givenOutOnce,
+  goneUnasked,
+  repeatedAtANewStart,
+  silentWithTheLock,
+} from "./cases.ts";
 import { buildNode } from "./history.ts";
 import type { Machine } from "./machine.ts";
 import { project, SmallWorld, tasksIn, until } from "./small-world.ts";
@@ -42,29 +51,34 @@ await withServer("machines that are away", async (server, bin) => {
     });
   });
 
+  it("the claims of a dead machine become free though nobody asks", { timeout }, async () => {
+    await goneUnasked(await make());
+  });
+
   it("a machine that stops answering with the lock does not keep the others waiting", {
     timeout,
   }, async () => {
-    const world = await make();
-    const { database } = world;
-    const [ash, elm] = await world.startAll("ash", "elm");
-    const [task = ""] = await world.create(elm, "one");
-    expect(await world.settled(ash, elm)).toEqual([]);
-    // A refusal is of the present: the step has the lock, and never hears so.
-    const isHeld = ash.holdAnswersTo("FOR UPDATE OF p", 5_000);
-    const held = world.ask(ash, { what: "release", task });
-    expect(await isHeld).toBe(true);
-    await until(
-      () => database.sql("SELECT pid FROM pg_stat_activity WHERE state = 'idle in transaction'"),
-      rows => rows.length > 0,
-    );
-    expect(await world.ask(elm, { what: "create", text: "meanwhile", dependsOn: [] })).toMatchObject({
-      ok: true,
-    });
-    ash.release();
-    expect((await held).ok).toBe(false);
-    await ash.reached();
-    expect(await world.settled(ash, elm)).toEqual([]);
+    await silentWithTheLock(await make());
+  });
+
+  it("a request that was answered as not done is not done later", { timeout }, async () => {
+    await answeredBeforeTheLock(await make());
+  });
+
+  it("a request whose answer was lost may have been done", { timeout }, async () => {
+    await answerLost(await make());
+  });
+
+  it("a request that is repeated at a new start is done once", { timeout }, async () => {
+    await repeatedAtANewStart(await make());
+  });
+
+  it("a machine that shares a project no more has no sessions in it", { timeout }, async () => {
+    await ended(await make());
+  });
+
+  it("a letter on its way is given out once", { timeout }, async () => {
+    await givenOutOnce(await make());
   });
 
   it("a start without the store shows what was kept", { timeout }, async () => {

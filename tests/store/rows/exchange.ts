@@ -8,6 +8,8 @@ export interface SessionSettings {
   /** A later number: the session of this id ended, and another one began. */
   readonly registeredAt: number;
   readonly agents: readonly string[];
+  /** Numbers of its terminals. */
+  readonly terminals: readonly number[];
 }
 
 export interface ProjectSettings {
@@ -61,6 +63,8 @@ export type Question =
   /** The sessions of the project are these now. */
   | { readonly ask: "present"; readonly project: string; readonly sessions: readonly SessionSettings[] }
   | { readonly ask: "dump"; readonly project: string }
+  /** The machine shares the project no more. */
+  | { readonly ask: "end"; readonly project: string }
   /** What an agent would read now: the copy answers, without the store. */
   | { readonly ask: "read"; readonly project: string; readonly key: string }
   | { readonly ask: "reached" }
@@ -96,6 +100,8 @@ export interface Dump {
   readonly reloads: number;
   /** How often it said that it does not know event by event what happened. */
   readonly gaps: number;
+  /** Stored rows that are left out, each with why. */
+  readonly unfit: readonly string[];
 }
 
 export interface Reached {
@@ -108,6 +114,7 @@ export interface Answers {
   readonly submit: Submitted;
   readonly present: object;
   readonly dump: Dump;
+  readonly end: object;
   readonly read: Value;
   readonly reached: Reached;
   readonly close: object;

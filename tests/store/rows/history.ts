@@ -86,7 +86,7 @@ function skewOf(random: Random): Skew {
 
 /** All machines have sessions of the same ids. Every third history has a second project. */
 function projectsOf(seed: number): ProjectSettings[] {
-  const session = (id: string) => ({ id, registeredAt: 1, agents: [] });
+  const session = (id: string) => ({ id, registeredAt: 1, agents: [], terminals: [0] });
   const first = { name: "team/app", sessions: [session("s1"), session("s2")] };
   return seed % 3 === 0 ? [first, { name: "team/site", sessions: [session("s1")] }] : [first];
 }

@@ -26,7 +26,7 @@ import {
 
 /** Time-outs that a history of seconds meets. */
 const quickLimits = {
-  ...{ awayMs: 1_500, renewMs: 400, pollMs: 300, stepMs: 800, tellMs: 500, pollUntoldMs: 100 },
+  ...{ awayMs: 1_500, renewMs: 400, pollMs: 300, stepMs: 800, pollUntoldMs: 100 },
   ...{ statementMs: 3_000, answerMs: 2_500, connectMs: 2_000 },
 };
 /** A copy is kept after so many answers, so that a process that is killed begins with one of some time ago. */
@@ -106,7 +106,7 @@ class Shared {
   }
 
   dump(): Dump {
-    const { state, names, version, stats } = this.project;
+    const { state, names, version, stats, unfit } = this.project;
     const rows: Record<string, string> = {};
     for (const kind of kinds)
       for (const [key, row] of tableOf(this.project, kind.name)) {
@@ -114,7 +114,7 @@ class Shared {
         rows[`${kind.name} ${kind.keyThere(key, names)}`] = JSON.stringify(value);
       }
     const broken = check(state, checkedTables).filter(sentence => !ofStarts.test(sentence));
-    const told = { from: this.#from ?? 0, heard: this.#heard, gaps: this.#gaps };
+    const told = { from: this.#from ?? 0, heard: this.#heard, gaps: this.#gaps, unfit };
     return { version, rows, broken, ...told, reloads: stats.reloads };
   }
 }
@@ -124,11 +124,11 @@ function localOf(name: string): string {
   return local.replace("code", `code/${name}`);
 }
 
-function presentOf({ id, registeredAt, agents }: SessionSettings): Present {
+function presentOf({ id, registeredAt, agents, terminals }: SessionSettings): Present {
   return {
     ...{ id, name: id, branch: null, registeredAt, client: undefined },
     ...{ agents: new Map(agents.map(one => [one, one])) },
-    incarnations: [{ ordinal: 0, begun: registeredAt, anchor: null }],
+    incarnations: terminals.map(ordinal => ({ ordinal, begun: registeredAt, anchor: null })),
   };
 }
 
@@ -222,7 +222,8 @@ async function answer(question: Question): Promise<Answers[keyof Answers]> {
   if (question.ask === "submit") return shared.submit(question.id, question.operation);
   if (question.ask === "dump") return shared.dump();
   if (question.ask === "read") return shared.read(question.key);
-  shared.present(question.sessions);
+  if (question.ask === "end") shared.project.end();
+  else shared.present(question.sessions);
   return {};
 }
 

@@ -66,12 +66,15 @@ function* faultsOfPresence(machine: Machine, project: string, { rows }: Contents
     const stored = JSON.parse(value) as {
       readonly registeredAt: number;
       readonly agents: readonly (readonly [string])[];
+      readonly incarnations: readonly { readonly ordinal: number }[];
     };
     const own = there.get(id);
     there.delete(id);
     const agents = stored.agents.map(([agent]) => agent).join();
+    const terminals = stored.incarnations.map(({ ordinal }) => ordinal).join();
     if (own === undefined) yield `the store has ${id}, which has ended`;
     else if (own.registeredAt !== stored.registeredAt) yield `the store's ${id} is of a session that ended`;
+    else if (own.terminals.join() !== terminals) yield `the store has ${id} with the terminals ${terminals}`;
     else if (own.agents.join() !== agents) yield `the store has ${id} with the agents ${agents || "none"}`;
   }
   for (const id of there.keys()) yield `the store does not have ${id}, which is there`;

@@ -46,7 +46,7 @@ export class SmallWorld {
 
   /** Starts a machine; it may not reach the store. */
   async start(node: string, { sessions = ["s1"], ...rest }: SmallMachine = {}): Promise<Machine> {
-    const of = sessions.map(id => ({ id, registeredAt: 1, agents: [] }));
+    const of = sessions.map(id => ({ id, registeredAt: 1, agents: [], terminals: [0] }));
     const projects = [{ name: project, sessions: of }];
     const folder = this.#folder.of(node);
     const { database } = this;

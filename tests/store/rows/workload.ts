@@ -291,7 +291,7 @@ export class Worker {
   async #handOver(): Promise<void> {
     const [random, common] = [this.#random, this.#common];
     const machine = random.pick(common.machines.filter(one => one !== this.#machine));
-    const { id: session } = random.pick(machine.sessionsOf(common.project).slice(0, 2));
+    const { id: session } = random.pick(machine.sessionsOf(common.project).filter(staysThere));
     const { reply } = await this.#ask({ what: "create", text: this.#text("task"), dependsOn: [] });
     const task = fieldOf(reply, "task", "id");
     if (task === "") return;
@@ -339,6 +339,10 @@ export class Worker {
   }
 }
 
+function staysThere({ id }: { readonly id: string }): boolean {
+  return id !== "visitor";
+}
+
 /** Reads what a machine shows, all the time. Resolves when `isOver`. */
 export async function watchValues(
   machine: Machine,
@@ -367,17 +371,25 @@ export async function comeAndGo(
   const { project } = common;
   for (let visit = 1; ; visit += 1) {
     const isLast = isOver();
-    const others = machine.sessionsOf(project).filter(({ id }) => id !== "visitor");
+    const others = machine.sessionsOf(project).filter(staysThere);
     const visitor = {
       id: "visitor",
       registeredAt: visit,
       agents: isLast || random.chance(0.5) ? ["helper"] : [],
+      terminals: [0],
     };
     await machine.present(project, [...others, visitor]);
-    if (isLast) return;
+    if (isLast) {
+      await machine.present(project, [...others, { ...visitor, terminals: [0, 1] }]);
+      return;
+    }
     await delay(random.int(20, 200));
     await ask(common, machine, { what: "claim", session: visitor.id, task: null });
-    const stay = machine.sessionsOf(project).filter(({ id }) => id !== "visitor");
+    // A terminal opens in it, and both stay or one of them.
+    await machine.present(project, [...others, { ...visitor, terminals: [0, 1] }]);
+    await delay(random.int(0, 100));
+    if (random.chance(0.5)) await machine.present(project, [...others, { ...visitor, terminals: [1] }]);
+    const stay = machine.sessionsOf(project).filter(staysThere);
     await machine.present(project, stay);
     await delay(random.int(100, 500));
   }
