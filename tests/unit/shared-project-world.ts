@@ -6,7 +6,7 @@ import { type HeldClaim, SharedProject } from "../../daemon/store/project.ts";
 import type { Present } from "../../daemon/store/roster.ts";
 import type { Names } from "../../daemon/store/rows.ts";
 import { format } from "../../daemon/store/schema.ts";
-import { type Store, storeLimits } from "../../daemon/store/store.ts";
+import { type Store, type StoreProject, storeLimits } from "../../daemon/store/store.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { refuse } from "../../protocol/codes.ts";
 
@@ -171,59 +171,58 @@ export class FakeConnection {
   }
 }
 
-/** The project on one machine, with its store. */
-export class Member {
+/** A store over the server, which is reached and lost when a test says so. */
+export class FakeStore {
   readonly server: FakeServer;
-  readonly project: SharedProject;
+  readonly options: Pick<Store["options"], "node" | "machine" | "limits">;
   readonly troubles: string[] = [];
-  readonly events: CoreEvent[] = [];
-  readonly gaps: (readonly HeldClaim[])[] = [];
+  readonly projects = new Set<StoreProject>();
   connection: FakeConnection;
-  present: readonly Present[] = [];
-  removed = 0;
   refusal: Refusal | null = refuse("store_away", "not open yet");
   #work: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    server: FakeServer,
-    { node, machine, project, shared }: Names,
-    times: Partial<typeof storeLimits> = {},
-  ) {
+  constructor(server: FakeServer, { node, machine }: Names, times: Partial<typeof storeLimits> = {}) {
     this.server = server;
+    this.options = { node, machine, limits: { ...storeLimits, ...times } };
     this.connection = new FakeConnection(server, node);
-    const member = this;
-    const store = {
-      options: { node, machine, limits: { ...storeLimits, ...times } },
-      table: (name: string) => `kite.${name}`,
-      get refusal() {
-        return member.refusal;
-      },
-      get nowMs() {
-        return server.nowMs;
-      },
-      clockSaid: () => {},
-      trouble: (message: string, error: unknown) => void this.troubles.push(`${message}: ${String(error)}`),
-      remove: () => {
-        this.removed += 1;
-      },
-      use: (work: (connection: Connection) => Promise<unknown>) => {
-        const done = this.#work.then(() => work(this.connection as unknown as Connection));
-        this.#work = done.catch(() => {});
-        return done;
-      },
-    };
-    this.project = new SharedProject({
-      ...{ store: store as unknown as Store, name: shared, local: project, path: null },
-      present: () => this.present,
-      onEvents: events => void this.events.push(...events),
-      onGap: held => void this.gaps.push(held),
-    });
+  }
+
+  /** As a project and the log take it. */
+  get it(): Store {
+    return this as unknown as Store;
+  }
+
+  readonly table = (name: string) => `kite.${name}`;
+  readonly clockSaid = () => {};
+  readonly close = async () => {};
+
+  get nowMs(): number {
+    return this.server.nowMs;
+  }
+
+  trouble(message: string, error: unknown): void {
+    this.troubles.push(`${message}: ${String(error)}`);
+  }
+
+  add(project: StoreProject): void {
+    this.projects.add(project);
+    if (this.refusal === null) void this.use(connection => project.reached(connection));
+  }
+
+  remove(project: StoreProject): void {
+    this.projects.delete(project);
+  }
+
+  use(work: (connection: Connection) => Promise<unknown>): Promise<unknown> {
+    const done = this.#work.then(() => work(this.connection as unknown as Connection));
+    this.#work = done.catch(() => {});
+    return done;
   }
 
   /** The store is reached, perhaps anew. */
   async reach(): Promise<void> {
     if (this.connection.isLost) this.connection = new FakeConnection(this.server, this.connection.node);
-    await this.project.reached(this.connection as unknown as Connection);
+    for (const project of this.projects) await project.reached(this.connection as unknown as Connection);
     this.refusal = null;
     await this.quiet();
   }
@@ -232,7 +231,7 @@ export class Member {
   lose(): void {
     this.connection.destroy();
     this.refusal = refuse("store_away", "away");
-    this.project.away();
+    for (const project of this.projects) project.away();
   }
 
   /** Resolves when nothing is under way any more. */
@@ -244,10 +243,34 @@ export class Member {
       await new Promise(resolve => setImmediate(resolve));
     }
   }
+}
+
+/** The project on one machine, with its store. */
+export class Member {
+  readonly store: FakeStore;
+  readonly project: SharedProject;
+  readonly events: CoreEvent[] = [];
+  readonly gaps: (readonly HeldClaim[])[] = [];
+  present: readonly Present[] = [];
+
+  constructor(server: FakeServer, names: Names, times: Partial<typeof storeLimits> = {}) {
+    this.store = new FakeStore(server, names, times);
+    this.project = new SharedProject({
+      ...{ store: this.store.it, name: names.shared, local: names.project, path: null },
+      present: () => this.present,
+      onEvents: events => void this.events.push(...events),
+      onGap: held => void this.gaps.push(held),
+    });
+    this.store.add(this.project);
+  }
+
+  get connection(): FakeConnection {
+    return this.store.connection;
+  }
 
   async do(command: Command) {
     const { reply } = await this.project.submit(command);
-    await this.quiet();
+    await this.store.quiet();
     return reply;
   }
 }

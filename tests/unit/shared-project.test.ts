@@ -14,7 +14,7 @@ async function joined(times = {}) {
   const server = new FakeServer();
   const member = new Member(server, laptop, times);
   member.present = [present("ann")];
-  await member.reach();
+  await member.store.reach();
   return { server, member };
 }
 
@@ -31,7 +31,7 @@ describe("a step of a shared project", () => {
     expect(sessionsIn(server)).toEqual(["ann@n1"]);
     expect(await member.do(create("one"))).toMatchObject({ ok: true });
     const other = new Member(server, desk);
-    await other.reach();
+    await other.store.reach();
     expect(
       await other.do({ ...createOf([{ description: "two" }]), project: desk.project } as Command),
     ).toMatchObject({ ok: true });
@@ -49,11 +49,11 @@ describe("a step of a shared project", () => {
     );
     member.present = [];
     member.project.presentChanged();
-    await member.quiet();
+    await member.store.quiet();
     expect(sessionsIn(server)).toEqual(["ann@n1"]);
     member.connection.failures.length = 0;
     member.project.look();
-    await member.quiet();
+    await member.store.quiet();
     expect(sessionsIn(server)).toEqual([]);
   });
 
@@ -61,7 +61,7 @@ describe("a step of a shared project", () => {
     const { server, member } = await joined();
     server.write("n2", [["sessions", "ann@n1", null]]);
     member.project.look(server.version);
-    await member.quiet();
+    await member.store.quiet();
     expect(sessionsIn(server)).toEqual(["ann@n1"]);
     expect(member.project.state.sessions.live.has("ann")).toBe(true);
   });
@@ -74,7 +74,7 @@ describe("a step of a shared project", () => {
     server.rows.clear();
     server.steps.length = 0;
     member.project.look();
-    await member.quiet();
+    await member.store.quiet();
     expect(sessionsIn(server)).toEqual(["ann@n1"]);
     expect(tasksIn(member)).toEqual([]);
     expect(member.gaps).toHaveLength(1);
@@ -90,10 +90,10 @@ describe("a step of a shared project", () => {
       const { server, member } = await joined();
       server.write("n2", [], damage);
       void member.project.submit(create("one"));
-      await member.quiet();
-      expect(member.troubles).not.toEqual([]);
+      await member.store.quiet();
+      expect(member.store.troubles).not.toEqual([]);
       expect(member.connection.isOpen).toBe(false);
-      member.lose();
+      member.store.lose();
     },
   );
 
@@ -108,8 +108,8 @@ describe("a step of a shared project", () => {
     });
     member.connection.failures.push({ of: /SELECT id FROM/, with: new Error("the connection broke") });
     expect(await member.do(create("two"))).toMatchObject({ ok: false, code: "internal_error" });
-    member.lose();
-    await member.reach();
+    member.store.lose();
+    await member.store.reach();
     expect(tasksIn(member)).toEqual(["one"]);
     expect(server.version).toBe(before);
     expect(await member.do(create("three"))).toMatchObject({ ok: true });
@@ -124,12 +124,12 @@ describe("a step of a shared project", () => {
     const before = member.connection.texts.length;
     member.present = [];
     member.project.presentChanged();
-    for (let i = 0; i < 20; i += 1) await member.quiet();
+    for (let i = 0; i < 20; i += 1) await member.store.quiet();
     expect(member.connection.texts.length - before).toBeLessThan(20);
     apply.mockRestore();
     member.project.presentChanged();
-    await member.quiet();
-    expect(sessionsIn(member.server)).toEqual([]);
+    await member.store.quiet();
+    expect(sessionsIn(member.store.server)).toEqual([]);
   });
 
   it("gives letters back that nobody waits for any more", async () => {
@@ -162,7 +162,7 @@ describe("a step of a shared project", () => {
       expect((await taken).reply).toMatchObject({ ok: false });
       member.connection.before = () => {};
       member.project.look();
-      await member.quiet();
+      await member.store.quiet();
       const letters = [...member.project.state.messages.all.values()].flatMap(one => [
         ...one.letters.values(),
       ]);
@@ -177,12 +177,12 @@ describe("a step of a shared project", () => {
     const rest = [present("bob")];
     member.present = [present("ann"), ...rest];
     member.project.presentChanged();
-    await member.quiet();
+    await member.store.quiet();
     member.present = rest;
     member.project.end();
-    await member.quiet();
+    await member.store.quiet();
     expect(sessionsIn(server)).toEqual(["bob@n1"]);
-    expect(member.removed).toBe(1);
+    expect(member.store.projects.size).toBe(0);
   });
 });
 
@@ -194,9 +194,9 @@ describe("a request of a shared project", () => {
       member.connection.runAndLose(text);
     };
     const answer = member.project.submit(create("one"), { id: "r1", digest: "d" });
-    await member.quiet();
-    member.lose();
-    await member.reach();
+    await member.store.quiet();
+    member.store.lose();
+    await member.store.reach();
     expect((await answer).reply).toMatchObject({ ok: true });
     expect(tasksIn(member)).toEqual(["one"]);
     const stored = [...server.rows.values()]

@@ -1,0 +1,137 @@
+/** How the sessions of this machine's own log come into the rows of the projects that it shares. */
+import { describe, expect, it } from "vitest";
+import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
+import type { Engine } from "../../daemon/engine/engine.ts";
+import { ownView } from "../../daemon/engine/log-view.ts";
+import { SharedLog } from "../../daemon/store/shared-log.ts";
+import { SimulatedClock } from "../simulation/host.ts";
+import { World } from "./core-world.ts";
+import { laptop } from "./shared-copy-world.ts";
+import { FakeServer, FakeStore } from "./shared-project-world.ts";
+import { claimOf, createOf } from "./task-world.ts";
+
+/** A machine whose own log is `world`. */
+function machine() {
+  const server = new FakeServer();
+  const store = new FakeStore(server, laptop);
+  const world = new World();
+  const own = {
+    state: world.state,
+    logOf: () => ownView({ state: world.state, now: 0 }),
+    close: async () => {},
+  };
+  const log = new SharedLog({
+    ...{ own: own as unknown as Engine, store: store.it, clock: new SimulatedClock(1), copies: null },
+    ...{ onEvents: () => {}, onGap: () => {}, onReached: () => {} },
+  });
+  /** Does a command in the own log, of which the shared one hears. */
+  const step = (work: () => unknown) => {
+    const before = world.steps.length;
+    work();
+    world.steps.slice(before).forEach((one, i) => {
+      log.stepped(world.entries[before + i] as Entry, one);
+    });
+  };
+  const begin = (id: string, more: object = {}) =>
+    step(() => world.begin(id, { project: "/shop", name: id, wallMs: world.n, ...more }));
+  const end = (id: string) =>
+    step(() => world.do({ type: "session_end", session: id, incarnation: null, cause: "ended" }));
+  /** The process of a session goes on under another id. */
+  const goOn = (from: string, to: string) => {
+    const anchor = world.state.sessions.live.get(from)?.incarnations[0]?.anchor ?? null;
+    step(() => world.do({ type: "session_suspend", session: from }));
+    begin(to, { anchor });
+  };
+  const rows = (kind: string) =>
+    [...server.rows.values()].flatMap(({ row: [name, key, value] }) =>
+      name === kind && value !== null ? [[key, JSON.parse(value)] as const] : [],
+    );
+  const sessions = () =>
+    rows("sessions")
+      .map(([key]) => key)
+      .sort();
+  const claimers = () => rows("tasks").map(([, { state }]) => state.claimer?.session ?? state.status);
+  const ask = async (command: Command) => {
+    const reply = await log.submitAndWait(command);
+    await store.quiet();
+    return reply;
+  };
+  return { server, store, world, log, begin, end, goOn, step, sessions, claimers, ask };
+}
+
+const anchor = { pid: 7, startTime: "1" } as never;
+const create = { ...createOf([{ description: "one" }]), project: "/shop" } as Command;
+
+describe("the sessions of a machine", () => {
+  it("are in the store when they begin, and are not when they end", async () => {
+    const { store, log, begin, end, sessions } = machine();
+    log.open("/shop", "team/shop");
+    await store.reach();
+    begin("ann");
+    begin("bob", { project: "/own" });
+    await store.quiet();
+    expect(sessions()).toEqual(["ann@n1"]);
+    end("ann");
+    await store.quiet();
+    expect(sessions()).toEqual([]);
+    await log.close();
+  });
+
+  it("that began and ended during an outage are told of at its end", async () => {
+    const { store, log, begin, end, sessions } = machine();
+    log.open("/shop", "team/shop");
+    begin("ann");
+    await store.reach();
+    store.lose();
+    end("ann");
+    begin("bob");
+    await store.reach();
+    expect(sessions()).toEqual(["bob@n1"]);
+    await log.close();
+  });
+
+  it("keep their claims although their process went on twice during an outage", async () => {
+    const { store, log, begin, goOn, sessions, claimers, ask } = machine();
+    log.open("/shop", "team/shop");
+    await store.reach();
+    begin("ann", { anchor });
+    await ask(create);
+    expect(await ask({ ...claimOf("ann"), project: "/shop" } as Command)).toMatchObject({ ok: true });
+    expect(claimers()).toEqual(["ann@n1"]);
+    store.lose();
+    goOn("ann", "ann2");
+    goOn("ann2", "ann3");
+    await store.reach();
+    expect([sessions(), claimers()]).toEqual([["ann3@n1"], ["ann3@n1"]]);
+    await log.close();
+  });
+
+  it("of two clones are all there, and those of one stay when the other shares no more", async () => {
+    const { store, log, begin, sessions } = machine();
+    log.open("/shop", "team/shop");
+    log.open("/shop2", "team/shop");
+    await store.reach();
+    begin("ann");
+    begin("bob", { project: "/shop2" });
+    await store.quiet();
+    expect(sessions()).toEqual(["ann@n1", "bob@n1"]);
+    log.end("/shop");
+    await store.quiet();
+    expect(sessions()).toEqual(["bob@n1"]);
+    expect(store.projects.size).toBe(1);
+    await log.close();
+  });
+
+  it("go when the last clone shares no more, and the store is asked no more", async () => {
+    const { store, log, begin, sessions } = machine();
+    log.open("/shop", "team/shop");
+    await store.reach();
+    begin("ann");
+    await store.quiet();
+    log.end("/shop");
+    await store.quiet();
+    expect(sessions()).toEqual([]);
+    expect(store.projects.size).toBe(0);
+    await log.close();
+  });
+});
