@@ -405,11 +405,12 @@ export class Store {
   /** Removes steps of more than an hour ago, and with them what marks rows that are gone. */
   async #sweep(connection: Connection): Promise<void> {
     const [projects, rows, steps] = [this.table("projects"), this.table("rows"), this.table("steps")];
-    // From the oldest one on, so that it costs what it removes.
+    // From the oldest one on, so that it costs what it removes. The last one stays, as what tells other machines that they
+    // know this store.
     await connection.query(
       `DELETE FROM ${steps} s USING ${projects} p WHERE s.project = p.id AND s.version < coalesce(
          (SELECT k.version FROM ${steps} k WHERE k.project = p.id AND k.at > now() - interval '1 hour'
-            ORDER BY k.version LIMIT 1), p.version + 1)`,
+            ORDER BY k.version LIMIT 1), p.version)`,
     );
     // A copy from before `purged` cannot know of these rows: it is read anew. The lock comes first, as in a step.
     await connection.query(
