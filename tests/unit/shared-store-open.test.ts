@@ -72,17 +72,17 @@ describe("a store", () => {
     const [bad, good] = [new Project("bad", new SyntaxError("no JSON")), new Project("good")];
     for (const one of [bad, good]) store.add(one);
     store.start();
-    await vi.waitFor(() => expect(store.condition.is).toBe("open"));
+    await vi.waitFor(() => expect(store.condition.is).toBe("open"), { timeout: 60_000 });
     expect(good.number).toBe(1);
     expect(troubles).toEqual(["bad cannot be read: SyntaxError: no JSON"]);
   });
 
   it("reads a project again that could not be read", async () => {
     store.start();
-    await vi.waitFor(() => expect(store.condition.is).toBe("open"));
+    await vi.waitFor(() => expect(store.condition.is).toBe("open"), { timeout: 60_000 });
     const project = new Project("late", serverError("40001"));
     store.add(project);
-    await vi.waitFor(() => expect(project.number).toBe(1));
+    await vi.waitFor(() => expect(project.number).toBe(1), { timeout: 60_000 });
     expect(project.reads).toBe(2);
   });
 
@@ -90,7 +90,7 @@ describe("a store", () => {
     const project = new Project("one", serverError("42P01"));
     store.add(project);
     store.start();
-    await vi.waitFor(() => expect(store.condition.is).toBe("open"));
+    await vi.waitFor(() => expect(store.condition.is).toBe("open"), { timeout: 60_000 });
     expect(conditions).toEqual(["away", "open"]);
     expect(project.reads).toBe(2);
   });
@@ -99,7 +99,7 @@ describe("a store", () => {
     const set = vi.spyOn(globalThis, "setInterval");
     const clear = vi.spyOn(globalThis, "clearTimeout");
     store.start();
-    await vi.waitFor(() => expect(store.condition.is).toBe("open"));
+    await vi.waitFor(() => expect(store.condition.is).toBe("open"), { timeout: 60_000 });
     await store.close();
     const cleared = new Set(clear.mock.calls.map(([timer]) => timer));
     for (const { value } of set.mock.results) if (value !== undefined) expect(cleared.has(value)).toBe(true);
