@@ -1,7 +1,7 @@
 /** Who may use a store: one home of a node, programs of its format, and whoever is connected to a server that takes writes. */
 import { afterAll, describe, expect, it } from "vitest";
 import { withServer } from "../../journal/postgres-world.ts";
-import { guarded, writtenByHand } from "./cases.ts";
+import { guarded, headDamaged, writtenByHand } from "./cases.ts";
 import { buildNode } from "./history.ts";
 import { project, SmallWorld, tasksIn, until } from "./small-world.ts";
 
@@ -32,6 +32,10 @@ await withServer("who may use a store", async (server, bin) => {
 
   it("rows that somebody wrote by hand stop neither a machine nor a project", { timeout }, async () => {
     await writtenByHand(await make());
+  });
+
+  it("counters that nobody can read stop no other project", { timeout }, async () => {
+    await headDamaged(await make());
   });
 
   describe("a store of a later format", { timeout }, () => {

@@ -1,9 +1,11 @@
 /** Machines that are away: what the others may do then, what is shown without a store, and how a machine comes back. */
 import { afterAll, describe, expect, it } from "vitest";
+import { idInCopy } from "../../../daemon/store/rows.ts";
 import { withServer } from "../../journal/postgres-world.ts";
 import {
   answeredBeforeTheLock,
   answerLost,
+  backUnasked,
   ended,
   givenOutOnce,
   goneUnasked,
@@ -53,6 +55,10 @@ await withServer("machines that are away", async (server, bin) => {
 
   it("the claims of a dead machine become free though nobody asks", { timeout }, async () => {
     await goneUnasked(await make());
+  });
+
+  it("a machine that was ended meanwhile begins anew though nobody asks", { timeout }, async () => {
+    await backUnasked(await make());
   });
 
   it("a machine that stops answering with the lock does not keep the others waiting", {
@@ -128,7 +134,7 @@ await withServer("machines that are away", async (server, bin) => {
       for (const { id } of machine.sessionsOf(project)) {
         const [task = ""] = await world.create(machine, `of ${id} at ${machine.node}`);
         // What has an `@` of its own keeps its ending, so that nobody takes it for another machine's.
-        const assignee = id.includes("@") ? `${id}@${machine.node}` : id;
+        const assignee = idInCopy(id, machine);
         expect(await world.ask(machine, claim(task), id)).toMatchObject({ ok: true, task: { assignee } });
         takers.push(task);
       }

@@ -7,6 +7,9 @@ import { project, type SmallWorld, tasksIn, until } from "./small-world.ts";
 /** A little less than a request of a machine waits for its step. */
 const lookMs = 2_200;
 
+/** A text of what a step asks for its lock with, and nothing else. */
+const lockText = "FOR UPDATE OF p;";
+
 const create = (text: string) => ({ what: "create", text, dependsOn: [] }) as const;
 
 /** Waits until the machine has asked its store for something, and for something more. */
@@ -146,7 +149,7 @@ export async function silentWithTheLock(world: SmallWorld): Promise<void> {
   const [task = ""] = await world.create(elm, "one");
   expect(await world.settled(ash, elm)).toEqual([]);
   // A refusal is of the present: the step has the lock, and never hears so.
-  const isHeld = ash.holdAnswersTo("FOR UPDATE OF p", 5_000);
+  const isHeld = ash.holdAnswersTo(lockText, 5_000);
   const held = world.ask(ash, { what: "release", task });
   expect(await isHeld).toBe(true);
   await until(
@@ -172,7 +175,7 @@ export async function answeredBeforeTheLock(world: SmallWorld): Promise<void> {
   // The look takes most of the time that a request waits.
   await delay(lookMs);
   ash.release();
-  expect(await ash.holdAnswersTo("FOR UPDATE OF p", 5_000)).toBe(true);
+  expect(await ash.holdAnswersTo(lockText, 5_000)).toBe(true);
   expect(await late).toMatchObject({ ok: false, code: "store_away" });
   ash.release();
   await ash.reached();
@@ -185,6 +188,7 @@ export async function answeredBeforeTheLock(world: SmallWorld): Promise<void> {
 export async function answerLost(world: SmallWorld): Promise<void> {
   const { database } = world;
   const [ash] = await world.startAll("ash");
+  expect(await world.settled(ash)).toEqual([]);
   const operation = { ...create("lost"), session: "s1" };
   const submit = () => ash.ask({ ask: "submit", project, id: "same", operation });
   const isHeld = ash.holdAnswersTo('"kite".step(', 5_000);
@@ -244,6 +248,19 @@ export async function goneUnasked(world: SmallWorld): Promise<void> {
   const status = (await world.database.sql("SELECT status FROM kite.tasks"))[0]?.[0];
   expect(status).toBe("pending");
   expect(await world.settled(elm)).toEqual([]);
+}
+
+/** A machine stood still for so long that the others ended it, and nobody asks it for anything then. */
+export async function backUnasked(world: SmallWorld): Promise<void> {
+  const { database } = world;
+  const [ash, elm] = await world.startAll("ash", "elm");
+  expect(await world.settled(ash, elm)).toEqual([]);
+  const isThere = async () => (await database.contents(project)).rows.has("sessions s1@ash");
+  ash.signal("SIGSTOP");
+  await until(isThere, is => !is);
+  ash.signal("SIGCONT");
+  await until(isThere, is => is);
+  expect(await world.settled(ash, elm)).toEqual([]);
 }
 
 /** A machine that shares the project no more has no sessions in it. */
@@ -318,7 +335,8 @@ export async function writtenByHand(world: SmallWorld): Promise<void> {
   const letters = [{ to, state: "unread", undelivered: null }];
   const lost = JSON.stringify({ ...message, at: 1, urgent: false, broadcast: false, letters });
   const damaged = [...rows.rows].find(([, value]) => value.includes('"damaged"'))?.[0].split(" ")[1] ?? "";
-  const values = [orphan, lost, '{"id":"odd"}'].map(value => `'${value}'`).join();
+  const odd = JSON.stringify({ ...fine, id: damaged, description: 7 });
+  const values = [orphan, lost, odd].map(value => `'${value}'`).join();
   await database.sql(
     `SELECT kite.step(id, version, stamp, 'hand', 'by hand', head, ARRAY['tasks', 'messages', 'tasks'],
        ARRAY['t-o-8', 'm-8', '${damaged}'], ARRAY[${values}], '[]', '[]') FROM kite.projects`,
@@ -334,4 +352,32 @@ export async function writtenByHand(world: SmallWorld): Promise<void> {
     expect(await world.ask(machine, create(`of ${machine.node}`))).toMatchObject({ ok: true });
     expect(machine.ends).toEqual([]);
   }
+}
+
+/** Counters that nobody can read make one project unreadable, and no other one. */
+export async function headDamaged(world: SmallWorld): Promise<void> {
+  const { database } = world;
+  const ash = await world.start("ash", { more: ["team/site"] });
+  const elm = await world.start("elm");
+  await Promise.all([ash, elm].map(machine => machine.reached()));
+  expect(await world.settled(ash, elm)).toEqual([]);
+  const damage = `UPDATE kite.projects SET head = 'damaged', version = version + 1, stamp = 'by hand' WHERE name = 'team/site'`;
+  const step = `INSERT INTO kite.steps (project, version, stamp, node, events, replies)
+    SELECT id, version, stamp, 'hand', '[]', '[]' FROM kite.projects WHERE name = 'team/site'`;
+  await database.sql(`${damage}; ${step}`);
+  await looked(ash);
+  // A step of the damaged one fails, too.
+  const operation = { ...create("lost"), session: "s1" };
+  expect(await ash.ask({ ask: "submit", project: "team/site", id: "lost", operation })).toMatchObject({
+    reply: { ok: false },
+  });
+  await world.create(ash, "of ash");
+  await world.create(elm, "of elm");
+  ash.cut();
+  await until(
+    () => world.ask(ash, create("later")),
+    ({ ok }) => ok,
+  );
+  expect(await world.settled(ash, elm)).toEqual([]);
+  expect(ash.ends).toEqual([]);
 }

@@ -95,7 +95,8 @@ const eventOf: ReadonlyMap<string, string> = new Map([
 
 /** Returns what the store calls a session of a machine. */
 export function storedId(session: string, node: string): string {
-  return `${session}@${node}`;
+  // Two stand where an id of one could be another machine's.
+  return session.includes("@") ? `${session}@@${node}` : `${session}@${node}`;
 }
 
 function isOf({ operation, machine }: Asked) {

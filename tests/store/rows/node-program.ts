@@ -99,6 +99,12 @@ class Shared {
     this.project.presentChanged();
   }
 
+  /** The machine shares the project no more, so it has no sessions in it. */
+  end(): void {
+    this.#present = [];
+    this.project.end();
+  }
+
   read(key: string): Value {
     const items = [...this.project.state.context.items.values()];
     const { version = 0, value = null } = items.find(item => item.key === key) ?? {};
@@ -222,7 +228,7 @@ async function answer(question: Question): Promise<Answers[keyof Answers]> {
   if (question.ask === "submit") return shared.submit(question.id, question.operation);
   if (question.ask === "dump") return shared.dump();
   if (question.ask === "read") return shared.read(question.key);
-  if (question.ask === "end") shared.project.end();
+  if (question.ask === "end") shared.end();
   else shared.present(question.sessions);
   return {};
 }

@@ -3,12 +3,12 @@ import type { Change } from "../build.ts";
 import {
   answeredBeforeTheLock,
   answerLost,
+  backUnasked,
   ended,
   givenOutOnce,
   goneForAWhile,
   goneUnasked,
   guarded,
-  purged,
   repeatedAtANewStart,
   restoredInPieces,
   silentWithTheLock,
@@ -38,7 +38,7 @@ const ofSteps: readonly PlantedInRows[] = [
   {
     bug: "a step that was worked out stays in the copy",
     file: copy,
-    find: '    this.#become("before", changes, this.#head);\n',
+    find: '    this.#put(changes, "before", this.#before);\n',
     put: "",
     tells: /the store as|failed|was created|happened then|is not there|was not so|was set on|was refused/,
   },
@@ -108,9 +108,9 @@ const ofSteps: readonly PlantedInRows[] = [
   {
     bug: "a refusal is answered from the copy",
     file: project,
-    find: "    if (plan.stored.length === 0) return false;\n",
-    put: "    if (plan.stored.length === 0) {\n      this.#accept(plan, null);\n      return true;\n    }\n",
-    tells: /was not so|fits no order/,
+    find: "      if (batch.length > 0) return false;\n",
+    put: "",
+    tells: /was not so|fits no order|was refused: unknown/,
   },
   {
     bug: "an answer leaves before the commit",
@@ -220,8 +220,8 @@ const ofCopies: readonly PlantedInRows[] = [
   {
     bug: "what a step did to a letter on its way is not kept",
     file: copy,
-    find: "      this.#put(kind, own, true);",
-    put: '      this.#put(kind, own, side === "before");',
+    find: "      if (own.length > 0) kind.take(this.state, own as never, true);",
+    put: '      if (own.length > 0) kind.take(this.state, own as never, side === "before");',
     tells: /letter/,
     case: givenOutOnce,
   },
@@ -256,22 +256,6 @@ const ofCopies: readonly PlantedInRows[] = [
     case: writtenToTheSame,
   },
   {
-    bug: "a copy of before the purge goes on",
-    file: project,
-    find: "|| own.version < Number(purged) ||",
-    put: "||",
-    tells: /version/,
-    case: purged,
-  },
-  {
-    bug: "the store does not say what it purged",
-    file: store,
-    find: "SET purged = greatest(p.purged, old.version)",
-    put: "SET purged = p.purged",
-    tells: /version/,
-    case: purged,
-  },
-  {
     bug: "a project is added to tables that have no rows yet",
     file: project,
     find: "ON CONFLICT (name) DO NOTHING",
@@ -282,8 +266,8 @@ const ofCopies: readonly PlantedInRows[] = [
   {
     bug: "the transaction of a look that failed goes on",
     file: project,
-    find: "this.#behind(await this.#orRefused(connection, [], reading), 1)",
-    put: "this.#behind(await reading, 1)",
+    find: '      if (meaningOf(error) === "gone") connection.destroy();\n      if (!connection.isLost) {\n        await rolledBack(connection);\n',
+    put: "      {\n",
     tells: /the store/,
     case: goneForAWhile,
   },
@@ -298,8 +282,8 @@ const ofCopies: readonly PlantedInRows[] = [
   {
     bug: "rows that name what is not there are taken",
     file: copy,
-    find: "    this.fill(rows);\n    this.#dropUnfit(rows);\n",
-    put: "    this.fill(rows);\n",
+    find: "    this.#dropUnfit(this.fill(again.length === 0 ? rows : [...again, ...rows]));",
+    put: "    this.fill(again.length === 0 ? rows : [...again, ...rows]);",
     tells: /./,
     case: writtenByHand,
   },
@@ -336,6 +320,14 @@ const ofTime: readonly PlantedInRows[] = [
     tells: /at last it was/,
     case: goneUnasked,
   },
+  {
+    bug: "a machine that others ended begins anew when it is asked for something",
+    file: project,
+    find: '    if (rows.some(([kind, key]) => kind === "sessions" && key.endsWith(own))) this.#mustStep = true;\n',
+    put: "",
+    tells: /at last it was/,
+    case: backUnasked,
+  },
 ];
 
 /** Bugs of who is there, and of what things are called. */
@@ -357,16 +349,16 @@ const ofPeople: readonly PlantedInRows[] = [
   {
     bug: "a machine that shares a project no more stays in it",
     file: project,
-    find: "compareSessions(copy, this.#isOver ? [] : this.#options.present())",
-    put: "compareSessions(copy, this.#options.present())",
+    find: "    this.#isOver = true;\n    this.presentChanged();\n",
+    put: "    this.#isOver = true;\n",
     tells: /at last it was/,
     case: ended,
   },
   {
     bug: "a session of an id that ended goes on",
     file: roster,
-    find: "if (is?.registeredAt !== state.sessions.live.get(id)?.registeredAt) apply(endSession(copy, id));",
-    put: "if (is === undefined) apply(endSession(copy, id));",
+    find: "    if (!isThere(id)) apply(endSession(copy, id));",
+    put: "    if (!there.has(id)) apply(endSession(copy, id));",
     tells: /of a session that ended/,
   },
   {

@@ -24,6 +24,8 @@ export interface SmallWorldOptions {
 /** How a machine of a test differs from others: by default each has one session, `s1`. */
 export type SmallMachine = Partial<Pick<MachineOptions, "binding" | "folder">> & {
   readonly sessions?: readonly string[];
+  /** Projects that it shares besides, each with the same sessions. */
+  readonly more?: readonly string[];
 };
 
 export class SmallWorld {
@@ -45,9 +47,9 @@ export class SmallWorld {
   }
 
   /** Starts a machine; it may not reach the store. */
-  async start(node: string, { sessions = ["s1"], ...rest }: SmallMachine = {}): Promise<Machine> {
+  async start(node: string, { sessions = ["s1"], more = [], ...rest }: SmallMachine = {}): Promise<Machine> {
     const of = sessions.map(id => ({ id, registeredAt: 1, agents: [], terminals: [0] }));
-    const projects = [{ name: project, sessions: of }];
+    const projects = [project, ...more].map(name => ({ name, sessions: of }));
     const folder = this.#folder.of(node);
     const { database } = this;
     const machine = await Machine.start({
