@@ -402,7 +402,10 @@ export class Store {
     }));
   }
 
-  /** Removes steps of more than an hour ago, and with them what marks rows that are gone. */
+  /**
+   * Removes steps of more than an hour ago, and with them what marks rows that are gone. The last step stays: by its stamp a
+   * copy knows that it is of this store, however long nothing happened.
+   */
   async #sweep(connection: Connection): Promise<void> {
     const [projects, rows, steps] = [this.table("projects"), this.table("rows"), this.table("steps")];
     // From the oldest one on, so that it costs what it removes. The last one stays, as what tells other machines that they

@@ -110,6 +110,25 @@ export async function purged(world: SmallWorld): Promise<void> {
   expect(await read(ash)).toMatchObject({ version: 0 });
 }
 
+/** Nothing happened for longer than steps are kept: whoever knows the last one goes on from it. */
+export async function quietForLong(world: SmallWorld): Promise<void> {
+  const { database } = world;
+  const [ash, elm] = await world.startAll("ash", "elm");
+  await world.create(ash, "before 1", "before 2");
+  expect(await world.settled(ash, elm)).toEqual([]);
+  await database.sql("UPDATE kite.steps SET at = at - interval '2 hours'");
+  await until(
+    () => database.sql("SELECT FROM kite.steps"),
+    rows => rows.length < 2,
+  );
+  await world.create(elm, "after");
+  await until(
+    () => ash.dump(project),
+    dump => tasksIn(dump).includes("after"),
+  );
+  expect(await ash.dump(project)).toMatchObject({ reloads: 0, gaps: 0 });
+}
+
 async function read(machine: Machine): Promise<{ readonly version: number; readonly value: unknown }> {
   return (await machine.ask({ ask: "read", project, key: "passing" })) ?? { version: 0, value: null };
 }

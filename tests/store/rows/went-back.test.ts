@@ -1,7 +1,14 @@
 /** A store that is not what its machines knew of it: a backup was put back, or the tables are gone for a while. */
 import { afterAll, describe, expect, it } from "vitest";
 import { withServer } from "../../journal/postgres-world.ts";
-import { goneForAWhile, purged, restoredInPieces, writtenPast, writtenToTheSame } from "./cases.ts";
+import {
+  goneForAWhile,
+  purged,
+  quietForLong,
+  restoredInPieces,
+  writtenPast,
+  writtenToTheSame,
+} from "./cases.ts";
 import { buildNode } from "./history.ts";
 import { project, SmallWorld, tasksIn, until } from "./small-world.ts";
 
@@ -72,6 +79,10 @@ await withServer("a store that went back", async (server, bin) => {
 
   it("tables that are gone for a while are a store that is away", { timeout }, async () => {
     await goneForAWhile(await make());
+  });
+
+  it("a project in which nothing happened for long is not read anew", { timeout }, async () => {
+    await quietForLong(await make());
   });
 
   it("a row that is gone, and forgotten by the store, is in no copy", { timeout }, async () => {
