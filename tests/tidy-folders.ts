@@ -47,6 +47,7 @@ const wings: readonly Wing[] = [
       ["hooks", "sharing", 1, store],
       ["options.ts", "sharing", 1, store],
       ["sharing", "requests", 2, store],
+      ["store", "engine", 4, store],
       ["lead", "requests", 8, "what a handler is stands beside the list of handlers"],
       ["rescue", "requests", 2, "what a handler is stands beside the list of handlers"],
       ["options.ts", "sessions", 1, "services that every part has"],

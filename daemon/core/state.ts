@@ -3,7 +3,7 @@
 import type { Limits } from "../../protocol/limits.ts";
 import type { Anchor } from "./frame/actors.ts";
 import { formList, head, numberHead, pairList, type Rows, valueList } from "./frame/saved-rows.ts";
-import { debateRows } from "./lead/tables/debates.ts";
+import { type Debate, debateRecords, debateRows } from "./lead/tables/debates.ts";
 import { mergeRows, mergeThereRows } from "./lead/tables/merges.ts";
 import { checkRows, memberRows, roleRows, sentRoleRows, teammateRows } from "./lead/tables/roles.ts";
 import { spawnRows } from "./lead/tables/spawns.ts";
@@ -107,6 +107,10 @@ export function plainSession({ endedAgents, ...session }: Session): StoredSessio
   const plain = { ...session, agents: [...session.agents] };
   return endedAgents.size === 0 ? plain : { ...plain, endedAgents: [...endedAgents] };
 }
+
+/** The debates as a store has them, whose rows are read one by one. */
+export const storedDebates = debateRecords;
+export type StoredDebate = Debate;
 
 /** In the order in which a snapshot has their lists. */
 const tables = {

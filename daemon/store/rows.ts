@@ -8,8 +8,6 @@
 import * as z from "zod";
 import { personIdOf } from "../../protocol/names.ts";
 import { placeOf } from "../core/frame/records.ts";
-import type { Debate } from "../core/lead/tables/debates.ts";
-import { debateRecords } from "../core/lead/tables/debates.ts";
 import { addMessage, changeSender, type NewMessage, putLetter } from "../core/messages/inbox.ts";
 import { personAt } from "../core/nodes/people.ts";
 import {
@@ -18,7 +16,9 @@ import {
   readSession,
   rowsOf,
   type State,
+  type StoredDebate,
   type StoredSession,
+  storedDebates,
 } from "../core/state.ts";
 import { type ContextItem, contextRecords, itemKey } from "../core/tables/context.ts";
 import { dropLetter, inboxKey, type Letter, type Message, sortKeyOf } from "../core/tables/messages.ts";
@@ -459,7 +459,7 @@ const context = kind<ContextItem, ContextItem>(
   },
 );
 
-const debates = kind<Debate, Debate>(
+const debates = kind<StoredDebate, StoredDebate>(
   "debates",
   z.looseObject({
     ...{ id: z.string(), n: whole, project: z.string(), question: z.string(), openedBy: whoOrPerson },
@@ -478,10 +478,10 @@ const debates = kind<Debate, Debate>(
     take({ debates: table }, rows) {
       let isInOrder = true;
       for (const [key, form] of rows) {
-        if (form === null) debateRecords.dropAll(table, [key]);
+        if (form === null) storedDebates.dropAll(table, [key]);
         else {
           isInOrder &&= table.all.has(key);
-          debateRecords.put(table, form);
+          storedDebates.put(table, form);
         }
       }
       // There are few, and they seldom begin.

@@ -136,7 +136,7 @@ const shown: readonly string[] = [
 const isTwice: ReadonlySet<string | null> = new Set(["23505", "42P06", "42P07"]);
 
 /** What a store says of itself. */
-export interface StoreIdentity {
+interface StoreIdentity {
   /** Made with the tables; another id is another store. */
   readonly store: string;
   readonly format: number;
@@ -180,7 +180,7 @@ async function make(connection: Connection, schema: string, from: number, mayRep
 }
 
 /** Returns what the store says of itself, or null: it has none of Kite's tables. */
-export async function readIdentity(connection: Connection, schema: string): Promise<StoreIdentity | null> {
+async function readIdentity(connection: Connection, schema: string): Promise<StoreIdentity | null> {
   try {
     const [row] = await connection.query(`SELECT store, number FROM ${tableName(schema, "format")}`);
     return row === undefined ? null : { store: String(row[0]), format: Number(row[1]) };
