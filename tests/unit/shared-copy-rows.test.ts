@@ -189,6 +189,18 @@ describe("a stored row that does not fit", () => {
     expect(other.unfit).toEqual(new Map());
   });
 
+  it("is what a session had whose row somebody took away, until it is back", () => {
+    const { world, copy, other } = chain(1);
+    world.do(copy, { ...claimOf("ann"), ...inShop } as Command, send("bob", "ann"));
+    const row = rowOf(world, "sessions", "ann@n1");
+    other.take(7, "s", world.head, [["sessions", "ann@n1", null]]);
+    expect([other.state.tasks.all.size, other.state.messages.all.size, other.unfit.size]).toEqual([0, 0, 2]);
+    expect(wrongIn(other)).toEqual([]);
+    other.take(8, "s", world.head, [row]);
+    expect([other.state.tasks.all.size, other.state.messages.all.size, other.unfit.size]).toEqual([1, 1, 0]);
+    expect(wrongIn(other)).toEqual([]);
+  });
+
   it("goes from the list when it is removed", () => {
     const { world, other, ids } = chain(1);
     const [id = ""] = ids;

@@ -81,6 +81,10 @@ describe("sessions of a machine in a shared project", () => {
     world.compare(copy, present("a", { name: "anna", branch: "next", client: "codex" }));
     expect(seen()).toEqual(["anna@laptop"]);
     expect(other.state.sessions.live.get("a@n1")).toMatchObject({ branch: "next", client: "codex" });
+    world.compare(copy, present("a", { name: "anna", branch: "last", client: "codex" }));
+    expect(other.state.sessions.live.get("a@n1")?.branch).toBe("last");
+    world.compare(copy, present("a", { name: "anna", branch: "last", client: "claude" }));
+    expect(other.state.sessions.live.get("a@n1")?.client).toBe("claude");
   });
 
   it("swap their names within one step", () => {
