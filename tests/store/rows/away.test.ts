@@ -6,6 +6,7 @@ import {
   answeredBeforeTheLock,
   answerLost,
   backUnasked,
+  cameAlone,
   ended,
   givenOutOnce,
   goneUnasked,
@@ -59,6 +60,10 @@ await withServer("machines that are away", async (server, bin) => {
 
   it("a machine that was ended meanwhile begins anew though nobody asks", { timeout }, async () => {
     await backUnasked(await make());
+  });
+
+  it("sessions that come while nobody else writes are there", { timeout }, async () => {
+    await cameAlone(await make());
   });
 
   it("a machine that stops answering with the lock does not keep the others waiting", {

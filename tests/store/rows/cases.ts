@@ -282,6 +282,25 @@ export async function backUnasked(world: SmallWorld): Promise<void> {
   expect(await world.settled(ash, elm)).toEqual([]);
 }
 
+/** Sessions come to a machine while nobody else writes, and while the step that says so is lost on its way. */
+export async function cameAlone(world: SmallWorld): Promise<void> {
+  const [ash] = await world.startAll("ash");
+  expect(await world.settled(ash)).toEqual([]);
+  const [first] = ash.sessionsOf(project);
+  const come = (...ids: readonly string[]) =>
+    ash.present(
+      project,
+      ids.flatMap(id => (first === undefined ? [] : [{ ...first, id }])),
+    );
+  await come("s1", "s2");
+  expect(await world.settled(ash)).toEqual([]);
+  ash.hold({ requests: true, answers: false });
+  await come("s1", "s2", "s3");
+  ash.drop();
+  await ash.reached();
+  expect(await world.settled(ash)).toEqual([]);
+}
+
 /** A machine that shares the project no more has no sessions in it. */
 export async function ended(world: SmallWorld): Promise<void> {
   const [ash, elm] = await world.startAll("ash", "elm");
