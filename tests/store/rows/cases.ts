@@ -241,16 +241,20 @@ export async function repeatedAtANewStart(world: SmallWorld): Promise<void> {
   expect(tasksIn(await ash.dump(project))).toEqual(["once"]);
 }
 
-/** A letter that is on its way to its reader is not given out again. */
+/** A letter that is on its way to its reader is not given out again, unless its client did not get it. */
 export async function givenOutOnce(world: SmallWorld): Promise<void> {
   const [ash, elm] = await world.startAll("ash", "elm");
   expect(await world.ask(ash, { what: "send", to: "s1@elm", text: "letter" })).toMatchObject({ ok: true });
   const take = () => world.ask(elm, { what: "take" });
-  const letters = (reply: object) => (reply as { readonly messages?: readonly object[] }).messages ?? [];
-  await until(take, reply => letters(reply).length === 1);
+  const letters = (reply: object) =>
+    (reply as { readonly messages?: readonly { readonly id: string }[] }).messages ?? [];
+  const first = await until(take, reply => letters(reply).length === 1);
   expect(letters(await take())).toEqual([]);
   await world.create(elm, "a step besides");
   expect(letters(await take())).toEqual([]);
+  const [id = ""] = letters(first).map(letter => letter.id);
+  expect(await world.ask(elm, { what: "told", messages: [id], heard: false })).toMatchObject({ ok: true });
+  expect(letters(await take())).toMatchObject([{ id }]);
   expect(await world.settled(ash, elm)).toEqual([]);
 }
 

@@ -223,7 +223,7 @@ const ofCopies: readonly PlantedInRows[] = [
     file: copy,
     find: "      if (own.length > 0) kind.take(this.state, own as never, true);",
     put: '      if (own.length > 0) kind.take(this.state, own as never, side === "before");',
-    tells: /letter/,
+    tells: /AssertionError/,
     case: givenOutOnce,
   },
   {
