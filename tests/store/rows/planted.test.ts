@@ -8,7 +8,7 @@ import { type PlantedInRows, plantedInRows } from "./planted.ts";
 import { SmallWorld } from "./small-world.ts";
 
 /** Sockets and processes take their own time, so what a seed draws meets a bug now and then alone. */
-const seedsMax = Number(process.env["KITE_SEEDS"] ?? 20);
+const seedsMax = Number(process.env["KITE_SEEDS"] ?? 8);
 
 await withServer("planted bugs of machines over rows", (server, bin) => {
   describe("a planted bug of the rows is caught", () => {

@@ -381,6 +381,7 @@ export async function comeAndGo(
     await machine.present(project, [...others, visitor]);
     if (isLast) {
       await machine.present(project, [...others, { ...visitor, terminals: [0, 1] }]);
+      await machine.present(project, [...others, { ...visitor, terminals: [1] }]);
       return;
     }
     await delay(random.int(20, 200));
