@@ -104,7 +104,7 @@ export class SharedProject implements StoreProject {
   #copy: Copy;
   /** Its number in the store; null: the store was not reached yet. */
   #number: number | null = null;
-  #waiting: Waiting[] = [];
+  readonly #waiting = new Set<Waiting>();
   /** Answers of this node, by the ids of their requests, as the store keeps them. */
   #kept = keptReplies();
   #hasReadKept = false;
@@ -116,7 +116,8 @@ export class SharedProject implements StoreProject {
   #mustCount = false;
   #isOver = false;
   #due: Due[] = [];
-  #saved = 0;
+  /** The stamp of the step that the file has. */
+  #saved = "";
   #saving: Promise<void> = Promise.resolve();
   /** Rises when this machine's sessions or the rows may be others; and up to which of it the store was told. */
   #presence = 1;
@@ -181,11 +182,11 @@ export class SharedProject implements StoreProject {
 
   async #saveNow(): Promise<void> {
     const { path } = this.#options;
-    if (path === null || this.#copy.version === this.#saved || this.#mustReload) return;
-    const { version } = this.#copy;
+    if (path === null || this.#copy.stamp === this.#saved || this.#mustReload) return;
+    const { stamp } = this.#copy;
     try {
       await saveCopy(path, this.#copy, this.asOfMs);
-      this.#saved = version;
+      this.#saved = stamp;
     } catch (error) {
       this.#store.trouble(`the copy of ${this.name} cannot be kept`, error);
     }
@@ -193,12 +194,12 @@ export class SharedProject implements StoreProject {
 
   /** Asks for a change. A request with the same id is done once. Whoever asks while the store is away is refused at once. */
   submit(command: Command, request: RequestId = { id: randomUUID(), digest: "" }): Promise<Answer> {
-    const refusal = this.#store.refusal ?? (this.#waiting.length < limits.storeWaitingMax ? null : crowded);
+    const refusal = this.#store.refusal ?? (this.#waiting.size < limits.storeWaitingMax ? null : crowded);
     if (refusal !== null) return Promise.resolve({ reply: refusal, version: null });
     return new Promise(answer => {
       const timer = setTimeout(() => this.#late(waiting), this.#store.options.limits.answerMs);
       const waiting: Waiting = { ...request, command, answer, timer, isUnknown: false, isOver: false };
-      this.#waiting.push(waiting);
+      this.#waiting.add(waiting);
       if (!this.#answerFromCopy(waiting)) this.#step();
     });
   }
@@ -300,14 +301,14 @@ export class SharedProject implements StoreProject {
     if (waiting.isOver) return;
     waiting.isOver = true;
     clearTimeout(waiting.timer);
-    this.#waiting = this.#waiting.filter(one => one !== waiting);
+    this.#waiting.delete(waiting);
     waiting.answer(answer);
   }
 
   /** Does what is to be done, one thing at a time. After a failure it waits for the next request, or look. */
   #step(): void {
     const mustLook = this.#mustCount || this.#mustReload || this.#toldVersion > this.#copy.version;
-    const isIdle = this.#waiting.length === 0 && !this.#mustStep && !mustLook;
+    const isIdle = this.#waiting.size === 0 && !this.#mustStep && !mustLook;
     if (this.#isStepping || isIdle || this.#number === null || this.#store.refusal !== null) return;
     this.#isStepping = true;
     this.#store
@@ -329,7 +330,7 @@ export class SharedProject implements StoreProject {
 
   /** Does one thing, and leaves no transaction open, whatever comes. */
   async #work(connection: Connection): Promise<void> {
-    const asked = this.#waiting;
+    const asked = [...this.#waiting];
     try {
       if (this.#mustReload) await this.#reload(connection, true);
       if (asked.length > 0 || this.#mustStep) await this.#transact(connection);
@@ -508,7 +509,7 @@ export class SharedProject implements StoreProject {
   async #tryStep(connection: Connection): Promise<void> {
     this.stats.steps += 1;
     const { stepMs, batchMax } = this.#store.options.limits;
-    const batch = this.#waiting.slice(0, batchMax);
+    const batch = firstOf(this.#waiting, batchMax);
     if (this.#mayGuess && (await this.#guess(connection, batch))) return;
     const begin = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${stepMs}; SET LOCAL lock_timeout = ${stepMs}`;
     const level = `SELECT number FROM ${this.#table("format")}`;
@@ -709,6 +710,15 @@ export class SharedProject implements StoreProject {
 
 function keptReplies(): BoundedMap<string, { digest: string; reply: string; version: number }> {
   return new BoundedMap({ entriesMax: limits.storeRepliesMax });
+}
+
+function firstOf<One>(all: Iterable<One>, max: number): One[] {
+  const found: One[] = [];
+  for (const one of all) {
+    if (found.length === max) break;
+    found.push(one);
+  }
+  return found;
 }
 
 /** Ends the transaction, or the connection, which does the same. */
