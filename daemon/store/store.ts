@@ -408,11 +408,11 @@ export class Store {
    */
   async #sweep(connection: Connection): Promise<void> {
     const [projects, rows, steps] = [this.table("projects"), this.table("rows"), this.table("steps")];
-    // From the oldest one on, so that it costs what it removes. The last one stays, as what tells other machines that they
-    // know this store.
+    // From the oldest one on, so that it costs what it removes. The last one before that hour stays: who has not heard of a
+    // later one yet is known by it.
     await connection.query(
       `DELETE FROM ${steps} s USING ${projects} p WHERE s.project = p.id AND s.version < coalesce(
-         (SELECT k.version FROM ${steps} k WHERE k.project = p.id AND k.at > now() - interval '1 hour'
+         (SELECT k.version - 1 FROM ${steps} k WHERE k.project = p.id AND k.at > now() - interval '1 hour'
             ORDER BY k.version LIMIT 1), p.version)`,
     );
     // A copy from before `purged` cannot know of these rows: it is read anew. The lock comes first, as in a step.
