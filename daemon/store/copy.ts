@@ -2,8 +2,9 @@
  * This machine's copy of a shared project: an instance of the core's state, filled from rows, and the file that keeps it.
  *
  * Invariants: the copy is what the store had at `version`, but for letters on their way to agents of this machine. So a reader
- * sees nothing of a step before its commit: what a step does is worked out, taken back, and done once it is stored. A row comes, goes or is replaced through its table's map, or is
- * changed through `Preimages.writable`: so what changed costs what changed. A stored row that does not fit is left out and named.
+ * sees nothing of a step before its commit: the step is worked out, taken back, and done once it is stored. Each change of a row
+ * goes through its table's map or `Preimages.writable`, so a step's cost is that of the rows that it changes. A stored row
+ * that does not fit is left out and named.
  */
 import { open, rename, rm } from "node:fs/promises";
 import * as z from "zod";

@@ -1,9 +1,9 @@
 /**
  * A project whose tasks, messages, context and debates several machines share.
  *
- * A step is one transaction. It locks the project's row, takes what others wrote, works out by the core's rules what comes of the
- * requests that wait, writes the rows that change, and commits. If nobody else wrote lately, a step is guessed: it is worked out
- * on the copy first and sent in one round trip, which does nothing if the store has another step by then.
+ * A step is one transaction. It locks the project's row and takes what others wrote. By the core's rules it works out what comes
+ * of the requests that wait. Then it writes the rows that change, and commits. If nobody else wrote lately, a step is guessed: it
+ * is worked out on the copy and sent in one round trip. The server does nothing if it has another step by then.
  *
  * Invariants: no answer leaves before its commit. A refusal is of the present: only the lock gives one. If nobody knows whether
  * a commit took effect, its requests go again under their ids, and what was done answers as it did. Rows that break the core's
@@ -162,11 +162,6 @@ export class SharedProject implements StoreProject {
 
   get version(): number {
     return this.#copy.version;
-  }
-
-  /** Whether the store was ever read, by this daemon or one before it. */
-  get isKnown(): boolean {
-    return this.asOfMs > 0;
   }
 
   /** Stored rows that are left out, each with why. */

@@ -43,7 +43,7 @@ export interface Names {
 }
 
 // In the store a session is `ID@NODE`, and its name ends with `@MACHINE`. A copy has its own machine's sessions without these
-// endings, unless the id or the name has an `@` in it: such a one keeps its ending here, too. So in a copy what has no `@` is of
+// endings, unless the id or the name has an `@` in it. Such a one keeps its ending. So in a copy what has no `@` is of
 // this machine, and what has one is the store's. Such an id ends with `@@NODE`, and so does one that would be a person's.
 
 /** Returns what a copy calls a session of this machine by its own id. */

@@ -1,8 +1,8 @@
 /**
  * The tables that machines share in PostgreSQL, the function that writes a step, and the views that people read.
  *
- * Invariants: who writes rows of a project holds the lock of the project's row. A row has the version of its project's step
- * that changed it last, so a reader that knows a project up to a version reads what has a higher one. A step that was released
+ * Invariants: who writes rows of a project holds the lock of the project's row. A row has the version of the step that changed
+ * it last. So a reader that knows a project up to a version reads the rows of higher ones. A step of the schema that was released
  * never changes here: a further one makes the next format. A program writes to no store of another format than its own.
  */
 import { randomBytes } from "node:crypto";
@@ -21,8 +21,8 @@ type Named = (table: string) => string;
 
 /**
  * What made each format out of the one before.
- * - `nodes`: the homes that share. `machine` is the name that it `asked` for, or one with a number. `seen` is the last sign of life, by the database's clock. A node that was silent for
- *   `gone_ms` has ended.
+ * - `nodes`: the homes that share. `machine` is the name that a home `asked` for, or that one with a number. `seen` is its last
+ *   sign of life, by the database's clock. A node that was silent for `gone_ms` has ended.
  * - `projects`: `version` counts the steps. `stamp` is random and of the last step: it tells a store that was restored.
  *   `head` has the core's counters. Whoever knows less than `purged` reads all rows anew.
  * - `rows`: one table for all kinds, so that to catch up is one look into an index. A value is text: agents write characters
@@ -144,9 +144,11 @@ interface StoreIdentity {
 
 /**
  * Makes what the store lacks of this format, and returns its id. Machines that do so at once wait for each other. `expected`:
- * the store that this machine shares with; null: any, and tables are made where there are none. Rejects with `StoreTooNew`,
- * with `StoreUnfit` if the user may not make the tables, or the schema has those of something else, with `StoreAway` if the
- * expected tables are not there now, or with an error of the connection.
+ * the store that this machine shares with; null: any, and tables are made where there are none. Rejects
+ * - with `StoreTooNew` if the tables have a later format;
+ * - with `StoreUnfit` if the user may not make the tables, or the schema has those of something else;
+ * - with `StoreAway` if the expected tables are not there now;
+ * - with an error of the connection.
  */
 export async function prepareSchema(
   connection: Connection,

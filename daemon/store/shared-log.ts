@@ -96,10 +96,6 @@ export class SharedLog implements Log {
     return this.#opened.get(local)?.project;
   }
 
-  get projects(): readonly SharedProject[] {
-    return [...this.#opened.values()].map(({ project }) => project);
-  }
-
   /** An entry of the own log was applied. */
   stepped({ command }: Entry, { events }: Step): void {
     if (!ofSessions.has(command.type)) return;

@@ -111,6 +111,8 @@ export class Store {
   readonly #timers = new Set<NodeJS.Timeout>();
   #condition: Condition = { is: "opening", why: "it was not reached yet", sinceMs: Date.now() };
   #failures = 0;
+  /** The tables have a later format than this program knows. */
+  #isOutdated = false;
   #told = "";
   #tells = true;
   #nodes: readonly NodeSeen[] = [];
@@ -174,8 +176,6 @@ export class Store {
     return refuse(code, `the shared store is ${is === "opening" ? "not open yet" : "away"} (${why})${todo}`);
   }
 
-  #isOutdated = false;
-
   /** Adds a project, whose copy becomes what the store has. */
   add(project: StoreProject): void {
     this.#projects.add(project);
@@ -217,12 +217,6 @@ export class Store {
     if (text === this.#told) return;
     this.#told = text;
     this.options.onTrouble(message, error);
-  }
-
-  /** Looks at the store and each project now, as a timer does now and then. */
-  async refresh(): Promise<void> {
-    await this.use(connection => this.#renew(connection));
-    this.#look();
   }
 
   /** Ends the connection, within `limits.storeCloseMs`. `leaves`: the node goes from the store. */
