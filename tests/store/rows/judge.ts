@@ -63,13 +63,22 @@ function* faultsOfAnswer(asked: Asked, judged: Judged): Generator<string> {
   const isSo = ({ status }: { readonly status: string }) => status === operation.what;
   const isRepeated =
     happened("task_updated") && timeline.wasOnce({ from: version - 1, to: version + 1 }, id, isSo);
-  if (name !== undefined && !happened(name) && !isRepeated)
+  const hadIt = operation.what === "claim" && judged.asked.some(one => isClaimBefore(one, asked, id));
+  if (name !== undefined && !happened(name) && !isRepeated && !hadIt)
     yield `${what} was done at ${version}, and nothing of ${id} happened then`;
   if (
     operation.what === "claim" &&
     !timeline.wasOnce({ from: version - 1, to: version + 1 }, id, isOf(asked))
   )
     yield `${what} got ${id} at ${version}, which was not given to it then`;
+}
+
+/** Whether the session got the task by another claim before: then one more is true, and nothing happens. */
+function isClaimBefore(one: Asked, { operation, machine, version }: Asked, task: string): boolean {
+  const { what, session } = one.operation;
+  const isSame = what === "claim" && session === operation.session && one.machine === machine;
+  const isBefore = one.version !== null && version !== null && one.version < version;
+  return isSame && isBefore && one.reply?.ok === true && fieldOf(one.reply, "task", "id") === task;
 }
 
 /** What was refused since the store was away was not done. */
