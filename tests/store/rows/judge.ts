@@ -8,7 +8,14 @@ import { type Asked, fieldOf, keys, type Read, type Shown } from "./workload.ts"
 /** Refusals that the workload has coming, each with a check or without. Any other one is a fault. */
 const expected: ReadonlySet<string> = new Set([
   ...["no_ready_task", "task_claimed", "task_state", "task_blocked", "task_cycle"],
-  ...["context_conflict", "recipient_gone", "unknown_message", "debate_state", "debate_unsettled"],
+  ...[
+    "context_conflict",
+    "recipient_gone",
+    "recipient_ambiguous",
+    "unknown_message",
+    "debate_state",
+    "debate_unsettled",
+  ],
 ]);
 
 export interface Judged {
