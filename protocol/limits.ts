@@ -309,6 +309,8 @@ const storeLimits = {
   rootCertificateBytes: 1024 * 1024,
   /** Longest name by which machines know a project, in UTF-16 units. */
   sharedProjectChars: 200,
+  /** Projects that a machine shares, or shared. */
+  sharedProjectsMax: 1_000,
   /** Longest configuration of a repository that is read: it has a section for each branch that tracks another one. */
   gitConfigBytes: 1024 * 1024,
   /** How long a person's command waits for a store that is being opened. */

@@ -36,6 +36,7 @@ import { checkMembers, checkTeammates, teamRules } from "./lead/teams.ts";
 import { nodeRules } from "./nodes/rules.ts";
 import { checkLeases } from "./nodes/table.ts";
 import { checkOutbox, outboxRules } from "./outbox/rules.ts";
+import { checkSharings, sharingRules } from "./sharing.ts";
 import type { State, TableName } from "./state.ts";
 import { checkReplies } from "./tables/base-state.ts";
 import { checkStashes } from "./tables/uncommitted.ts";
@@ -61,6 +62,7 @@ export const ruleList = [
   mergeRules,
   nodeRules,
   outboxRules,
+  sharingRules,
 ] as const;
 
 type Check = (state: State) => Iterable<string>;
@@ -89,6 +91,7 @@ const checks: { readonly [N in TableName]: Check } = {
   stashes: checkStashes,
   leases: checkLeases,
   outbox: checkOutbox,
+  sharings: checkSharings,
   replies: checkReplies,
 };
 

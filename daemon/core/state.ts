@@ -12,6 +12,7 @@ import { lockRows } from "./locks/holds.ts";
 import { addMessage, type NewMessage } from "./messages/inbox.ts";
 import { leaseRows } from "./nodes/table.ts";
 import { outboxRows } from "./outbox/table.ts";
+import { sharingRows } from "./sharing.ts";
 import { type BaseState, type BaseTables, emptyBaseState, replyRows } from "./tables/base-state.ts";
 import { contextRows } from "./tables/context.ts";
 import { declarationRows } from "./tables/declarations.ts";
@@ -136,6 +137,7 @@ const tables = {
   stashes: stashRows,
   leases: leaseRows,
   outbox: outboxRows,
+  sharings: sharingRows,
   replies: replyRows,
 };
 
