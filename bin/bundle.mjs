@@ -54,16 +54,15 @@ function nodePrograms({ common, esm, cjs }, reading) {
       ...esm,
       splitting: true,
       entryPoints: ["bin/any-command.ts"],
-      plugins: [builtApart, storeApart, commanderApart, ...common.plugins],
+      plugins: [builtApart, clientAlone, commanderApart, ...common.plugins],
     },
-    { ...esm, entryPoints: ["bin/daemon.ts"], plugins: [storeApart, ...common.plugins] },
+    // What machines share, with the client for PostgreSQL, is a chunk: a daemon without a store never loads it.
     {
       ...esm,
-      entryPoints: ["daemon/journal/postgres/postgres-journal.ts"],
+      splitting: true,
+      chunkNames: "daemon-[name]-[hash]",
+      entryPoints: ["bin/daemon.ts"],
       plugins: [clientAlone, ...common.plugins],
-      // Its errors say their names themselves.
-      minify: true,
-      keepNames: false,
     },
     {
       ...cjs,
@@ -152,20 +151,9 @@ const builtApart = {
   },
 };
 
-/** Leaves the journal over PostgreSQL, with its client, a file of its own: a daemon without a store never loads it. */
-const storeApart = {
-  name: "store-apart",
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\/postgres\/postgres-journal\.ts$/ }, () => ({
-      path: "./postgres-journal.mjs",
-      external: true,
-    }));
-  },
-};
-
 /**
  * Takes of the client for PostgreSQL only what makes connections. It leaves out the pool, the binding to a C library
- * and the reader of addresses. It leaves out ways to read types of columns, too, because the journal has its own.
+ * and the reader of addresses. It leaves out ways to read types of columns, too, because the connection has its own.
  */
 const clientAlone = {
   name: "client-alone",

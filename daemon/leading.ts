@@ -7,8 +7,15 @@ import { mergeLines, spawnLines } from "./lead/columns.ts";
 import { debateHandlers } from "./lead/debates.ts";
 import { askedParts, gateActions, gatePart, gateTargets, qualityGate, roleGate } from "./lead/gates.ts";
 import { healthPart, releaseHandlers } from "./lead/health.ts";
-import { mergeHandlers, mergePart, mergeStats, mergeTargets, unbindsLateRunners } from "./lead/merges.ts";
-import { roleHandlers, rolePart, takesSentRoles } from "./lead/roles.ts";
+import {
+  mergeHandlers,
+  mergePart,
+  mergeStats,
+  mergeTargets,
+  returnsOwedTasks,
+  unbindsLateRunners,
+} from "./lead/merges.ts";
+import { roleHandlers, rolePart, takesSentRoles, tellsLeads } from "./lead/roles.ts";
 import { type LeadParts, type LeadServices, leadParts, trustedReader } from "./lead/services.ts";
 import { trustedIn } from "./lead/settings.ts";
 import {
@@ -66,7 +73,7 @@ export const declareParts = [askedParts];
 
 export const leadLines = { ...spawnLines, ...mergeLines };
 
-export const leadListeners = [unbindsLateRunners, claimsSharedTasks];
+export const leadListeners = [unbindsLateRunners, claimsSharedTasks, returnsOwedTasks];
 
-/** They hear both logs of a machine that shares one: `own` its own, `shared` the shared one. */
-export const leadFollowers = [followsSharedTasks, takesSentRoles];
+/** They hear of shared projects. */
+export const leadFollowers = [followsSharedTasks, takesSentRoles, tellsLeads, returnsOwedTasks];

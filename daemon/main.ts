@@ -31,8 +31,8 @@ interface Parts {
   readonly unhooked: Pick<UnhookedWatch, "close">;
   readonly listening: Listening;
   readonly engine: Log;
-  /** The shared part, which closes before the own log; null: nothing is shared. */
-  readonly shared: { close(): Promise<void> } | null;
+  /** Moves to the store and back end before the logs do; null: no store is set. */
+  readonly shared: { close(): void } | null;
   readonly events: EventHub;
   readonly server: Server;
   readonly trail: Trail;
@@ -61,7 +61,7 @@ async function stopAll(parts: Parts): Promise<void> {
   unhooked.close();
   instance.watchSocket(null);
   const closed = listening.close();
-  await shared?.close();
+  shared?.close();
   try {
     await engine.close();
   } catch (error) {

@@ -11,7 +11,6 @@ import type { BudgetedFs } from "./facts/filesystem.ts";
 import type { GitChild } from "./facts/git/process.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { PresenceTable } from "./sessions/presence.ts";
-import type { SharedSettings } from "./sharing/settings.ts";
 import type { Recorder } from "./trail/trail.ts";
 
 export interface DaemonOptions {
@@ -25,8 +24,6 @@ export interface DaemonOptions {
    */
   readonly adapters: readonly HookAdapter[];
   readonly log: Logger;
-  /** A shared store in place of the one that the settings name, for tests. */
-  readonly shared?: SharedSettings;
   /** For a hook that starts the daemon: does not start after `kite down`, even if that comes during the start. */
   readonly unlessDown?: boolean;
   /** A log in place of the file's, for measurements. */

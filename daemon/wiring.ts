@@ -5,8 +5,9 @@ import { limits } from "../protocol/limits.ts";
 import { personName } from "../protocol/names.ts";
 import { keepUnseen } from "./config/off-switch.ts";
 import type { Bound } from "./core/frame/actors.ts";
+import { sharedProjects, sharingOf } from "./core/sharing.ts";
 import type { CoreEvent, Entry, Step } from "./core/tables/entries.ts";
-import { type Clock, systemClock } from "./engine/clock.ts";
+import { systemClock } from "./engine/clock.ts";
 import { Engine, type Log } from "./engine/engine.ts";
 import { type Listener, Listeners } from "./engine/log-view.ts";
 import { outsideFacts } from "./facts/facts.ts";
@@ -25,6 +26,7 @@ import { FileJournal } from "./journal/file-journal.ts";
 import { journalBefore, olderStoreText, shortStart, writeStoreMark } from "./journal/store-mark.ts";
 import { leadFollowers, leadListeners, requestServices } from "./leading.ts";
 import type { DaemonOptions } from "./options.ts";
+import { tellsOverlaps } from "./requests/declarations.ts";
 import { Acknowledged } from "./requests/handler.ts";
 import type { HandlerServices } from "./requests/handlers.ts";
 import { openRescue } from "./rescue/services.ts";
@@ -38,123 +40,11 @@ import { Life, sessionEvents, UnseenWatch } from "./sessions/liveness.ts";
 import { PresenceTable } from "./sessions/presence.ts";
 import { PresenceFile } from "./sessions/presence-file.ts";
 import { directoriesOf, placesOf } from "./sessions/proposals.ts";
-import { eventsHere, ownEvents, toldElsewhere } from "./sharing/events.ts";
-import { LostClaims } from "./sharing/lost-claims.ts";
-import { MoveTries } from "./sharing/move-tries.ts";
-import { SharedNames } from "./sharing/names.ts";
-import { StoreNews } from "./sharing/news.ts";
-import { type SharedSettings, sharedSettings } from "./sharing/settings.ts";
-import { SharedStore } from "./sharing/shared-store.ts";
-import type { SharedStoreOptions } from "./sharing/shared-store-options.ts";
-import { changeLines, joinedLine, movedLine, refusedLines } from "./sharing/trail.ts";
-import { TwoLogs } from "./sharing/two-logs.ts";
-import { renewNode } from "./store/node-id.ts";
+import { renewNode } from "./store/private-files.ts";
+import type { Shared } from "./store/shared.ts";
 import { trailOf } from "./trail/from-events.ts";
 import type { TrailLine } from "./trail/line.ts";
 import { Recorder, Trail } from "./trail/trail.ts";
-
-// Opens what this machine shares with others, if a store is set.
-
-interface Shared {
-  readonly store: SharedStore;
-  readonly engine: Log;
-  /** They hear of each step of the shared log, with this machine's names. */
-  readonly listeners: Listeners;
-}
-
-/** Returns the two logs as one; the shared one opens by itself, whenever the store can be reached. */
-function openShared(
-  {
-    own,
-    clock,
-    events,
-    trail,
-  }: { readonly own: Engine; readonly clock: Clock; readonly events: EventHub; readonly trail: Trail },
-  settings: SharedSettings,
-  { version, onTrouble, onCondition }: Pick<SharedStoreOptions, "version" | "onTrouble" | "onCondition">,
-): Shared {
-  const { node } = settings;
-  const listeners = new Listeners();
-  const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
-  const store: SharedStore = new SharedStore({
-    ...settings,
-    own,
-    clock,
-    version,
-    onTrouble,
-    onCondition: (is, why) => {
-      onCondition(is, why);
-      news.look();
-      if (is === "open") moves.begin();
-      claims.changed(is);
-    },
-    onStep: (entry, step) => {
-      claims.stepped(entry, step);
-      // What nodes say of themselves; who falls silent is seen when another one says that it is there.
-      if (entry.command.type.startsWith("node_")) news.look();
-      const here = tellShared(entry, step, { store, names, node, clock, events, write });
-      listeners.tell(entry, { ...step, events: [...here] });
-    },
-  });
-  const moves = new MoveTries(store, {
-    clock,
-    onTrouble,
-    onMoved: (sharing, copied) => write(movedLine(sharing, copied, clock.wall())),
-    onEnded: () => news.look(),
-  });
-  const claims = new LostClaims({ store, names, clock, path: settings.claimsPath, onTrouble });
-  const write = (lines: readonly TrailLine[]) => {
-    for (const line of lines) trail.write(line);
-  };
-  let before: string | null = own.state.outbox.node;
-  const news = new StoreNews(store, (state, was) => {
-    events.tell({ event: "store_changed", store: state }, [], "");
-    if (state.is === "open" && before !== null) {
-      if (before !== node) write([joinedLine(state, before, clock.wall())]);
-      before = null;
-    }
-    write(changeLines(was, state, clock.wall()));
-  });
-  store.start();
-  return { store, engine: new TwoLogs({ own, store, names, clock }), listeners };
-}
-
-/** Whom a step of the shared log is told to. */
-interface SharedTold {
-  readonly store: Pick<SharedStore, "state">;
-  readonly names: SharedNames;
-  /** This machine. */
-  readonly node: string;
-  readonly clock: Clock;
-  readonly events: EventHub;
-  readonly write: (lines: readonly TrailLine[]) => void;
-}
-
-/** Tells this machine's subscribers and trail of a step; returns its events with this machine's names. */
-function tellShared(entry: Entry, step: Step, context: SharedTold): readonly CoreEvent[] {
-  const { store, names, node, clock, events, write } = context;
-  for (const event of toldElsewhere(entry, names, node, store.state))
-    events.tell({ ...event }, [event.session], event.project);
-  const read = store.state === null ? null : inboxEvent(entry, store.state);
-  if (read !== null)
-    for (const project of names.projectsOf(read.project))
-      events.tell({ ...names.outward(read, project) }, [], project);
-  write(refusedLines(entry, step.reply, store.state, clock.wall()));
-  const here = eventsHere(step.events, names, node);
-  if (here.length === 0) return here;
-  events.publishBeside(here);
-  write(linesHere(entry, step, context));
-  return here;
-}
-
-/** Each machine's trail has what its own sessions did. */
-function linesHere(
-  { origin }: Entry,
-  { events }: Step,
-  { names, node, clock }: SharedTold,
-): readonly TrailLine[] {
-  return origin.node === node ? trailOf(eventsHere(events, names, node, true), clock.wall()) : [];
-}
 
 // Opens the log: its journal and engine, and who hears of its steps.
 
@@ -172,8 +62,8 @@ type OpenLog = Awaited<ReturnType<typeof openLog>>;
 
 /** Replays the journal; `listeners` may grow while the daemon runs. */
 export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Troubles) {
-  const { paths, config, version } = options;
-  const settings = options.shared ?? sharedSettings(config.values.store, paths);
+  const { paths, config } = options;
+  const hasStore = config.values.store !== "";
   const clock = options.clock ?? systemClock();
   const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
   const known = journalBefore(paths);
@@ -182,57 +72,56 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const turns = new Turns();
   const events = new EventHub(() => server.connections, turns);
   // If machines share a log, nobody can tell what came from it between two starts. So clients that come back ask anew.
-  const before = settings === null ? loadEvents(paths.events) : null;
+  const before = hasStore ? null : loadEvents(paths.events);
   if (before !== null) events.take(before);
   const listeners = new Listeners();
-  let isShared: (project: string) => boolean = () => false;
+  let shared: Shared | null = null;
+  const note = (events: readonly CoreEvent[]) => {
+    for (const line of trailOf(events, clock.wall())) trail.write(line);
+  };
   listeners.add({
     events: "all",
-    stepped: (_entry, { events }) => {
-      for (const line of trailOf(events, clock.wall())) trail.write(line);
-    },
+    stepped: (_entry, { events }) => note(events),
   });
-  let flush: (() => void) | null = null;
   const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
-    if (replayed) return settings === null ? events.recall(epoch, entry.seq, step) : undefined;
-    const ownStep = settings === null ? step : ownEvents(step, isShared);
-    events.publish(epoch, entry.seq, ownStep);
-    listeners.tell(entry, ownStep);
-    // The entry may have left something in the outbox.
-    flush?.();
+    if (replayed) return hasStore ? undefined : events.recall(epoch, entry.seq, step);
+    const told = shared?.stepped(entry, step) ?? step;
+    events.publish(epoch, entry.seq, told);
+    listeners.tell(entry, told);
   };
   const storeId = randomBytes(5).toString("hex");
   const { snapshotEntries = limits.snapshotEntries } = options;
   const parts = { journal, clock, node, storeId, snapshotEntries };
-  const onCondition = (is: string, why: string) =>
-    options.log[is === "open" ? "info" : "warn"](
-      { why },
-      is === "opening" ? "the shared store is not reached" : `the shared store is ${is}`,
-    );
   const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
   // A store that was taken out of the settings by hand has nothing: what is shared is here alone meanwhile.
-  if (settings !== null) isShared = project => own.state.outbox.projects.has(project);
-  listeners.add(claimWatch({ own, clock }, ownClaims(own, isShared)));
+  const isOwn = (project: string) => !hasStore || sharingOf(own.state, project) === undefined;
+  listeners.add(claimWatch({ own, clock }, ownClaims(own, isOwn)));
   const short = options.journal === undefined ? shortStart(known, own.found, clock.wall()) : undefined;
   writeStoreMark(paths, own.state, onTrouble, short);
   const older = olderStoreText(paths, clock.wall(), at => new Date(at).toISOString());
   if (older !== null) options.log.warn(older);
-  const shared =
-    settings === null
-      ? null
-      : openShared({ own, clock, events, trail }, settings, { version, onTrouble, onCondition });
-  if (shared !== null) flush = () => shared.store.flush();
-  const engine: Log = shared?.engine ?? own;
+  if (hasStore) {
+    const { openShared } = await import("./store/shared.ts");
+    const write = (line: TrailLine) => trail.write(line);
+    shared = openShared(options, { own, clock, events, note, write, onTrouble });
+  } else undoLeaves(own);
+  const engine: Log = shared?.log ?? own;
   return { clock, trail, journal, server, turns, events, listeners, engine, shared };
 }
 
+/** What a leave copied that broke off goes: what is made here from now on stays, also if the store is set again. */
+function undoLeaves(own: Engine): void {
+  for (const { project, is } of sharedProjects(own.state))
+    if (is === "leaving") own.submitWithRetry({ type: "project_moved", project });
+}
+
 /** The claims of projects that this machine shares with none. */
-function ownClaims(own: Engine, isShared: (project: string) => boolean): ClaimLog {
+function ownClaims(own: Engine, hasProject: (project: string) => boolean): ClaimLog {
   return {
     get state() {
       return own.state;
     },
-    hasProject: project => !isShared(project),
+    hasProject,
     actorHere: actor => (own.state.sessions.live.has(actor.session) ? actor : null),
     personOf: () => personName("agent"),
   };
@@ -276,7 +165,7 @@ export function buildServices(
     points: pointsOf(base, parts, saved),
     rescue,
     ...requestServices(config, base),
-    shared: shared?.store ?? null,
+    shared,
     projectNames: { outside, git: facts },
     renewNode: () => renewNode(paths),
     version,
@@ -311,9 +200,8 @@ export function hearSteps(
     ...wakingSteps,
     stepped: ({ command }, { events }) => sessionWakes.stepped(command.type, events),
   };
-  shared?.listeners.add(wakes);
-  const followers = shared === null ? [] : leadFollowers.map(of => of(services));
-  for (const follower of followers) shared?.listeners.add(follower.shared);
+  if (shared !== null)
+    for (const follower of [tellsOverlaps, ...leadFollowers]) shared.listen(follower(services));
   listeners.add(
     {
       commands: ["session_begin"],
@@ -355,7 +243,6 @@ export function hearSteps(
     unhooked.sessions,
     ...(services.rescue === null ? [] : [endedFlights(services, services.rescue)]),
     ...leadListeners.map(of => of(services, isClosed)),
-    ...followers.map(({ own }) => own),
   );
 }
 

@@ -321,36 +321,25 @@ const storeLimits = {
   machineIdBytes: 256,
   /** Longest name of a machine that people see, in UTF-16 units. */
   machineNameChars: 32,
-  /** Nodes of a shared log. */
+  /** Nodes of a store. */
   nodesMax: 200,
   /** Interval of a node's renewals of its lease. */
   nodeRenewMs: 20_000,
-  /** A node silent this long is shown as away; silent for longer, its sessions are lost. */
+  /** A node silent this long is shown as away. */
   nodeAwayMs: 60_000,
-  nodeLostMs: 300_000,
-  /** Nodes whose latest starts are remembered; those that have no lease go first. */
-  nodeStartsMax: 1_000,
-  /** A node that was there within this time has to know a level of rules before it begins. */
-  nodeLevelsMs: 86_400_000,
-  /** Commands that a node's own log has for the shared one. */
-  outboxMax: 50_000,
-  /** Of these, commands that say what happened once. */
-  outboxOnceMax: 1_000,
+  /** After how long a silence a machine's agents count as gone, if its settings do not say another time. */
+  storeGoneMs: 3_600_000,
   /** Pause before a shared log that ended is opened again. */
   storeReopenMs: 2_000,
   /** Longest pause between two tries of a move to the store that broke off. */
   storeMovePauseMs: 60_000,
   /** How long a stop of the daemon waits for the shared log. */
   storeCloseMs: 2_000,
-  /** Answers of the shared log of which a client may still say that it did not get them. */
-  storeUnheardMax: 1_000,
   /** How long a request waits for the store before its client hears that the outcome is not known. */
   storeAnswerMs: 4_000,
   /** How long a client repeats a request of which the outcome is not known, and its pause before each. */
   storeRepeatMs: 10_000,
   storeRepeatPauseMs: 300,
-  /** Pause between two tellings of all sessions that calls of unknown ones ask for. */
-  storeTellMs: 5_000,
   /** Largest copy of a shared store that is kept, and largest record of what a machine left. */
   storeCopyBytes: 64 * 1024 * 1024,
   /**
@@ -358,11 +347,6 @@ const storeLimits = {
    * is written as a whole and synced, so a shorter one would keep a laptop's disk awake.
    */
   storeCopyPauseMs: 60_000,
-  /** The pause is at least so many times what the last copy took, as it grows with what is in the store. */
-  storeCopyShare: 20,
-  /** Claims of this machine's agents that are kept for a daemon that is killed, and the largest file of them. */
-  keptClaimsMax: 1_000,
-  keptClaimsBytes: 4 * 1024 * 1024,
   /** How long people are shown that the store lacks what it had before, and that a leave was undone. */
   storeWentBackMs: 3_600_000,
   /** Requests of a project that wait for the store, and the answers of its node that repeated ones get. */

@@ -35,12 +35,8 @@ export interface KitePaths {
   readonly storeSecret: string;
   /** The id of this home in the shared store. */
   readonly storeNode: string;
-  /** What was known of the shared store at the daemon's last stop. */
+  /** What the paths of the copies of shared projects begin with: what is known of them while the store is away. */
   readonly storeCopy: string;
-  /** What this machine's agents had claimed in the shared store. */
-  readonly storeClaims: string;
-  /** How shared projects were when this machine left the store. */
-  readonly storeLeft: string;
   /** Windows in which a person said that they are one. */
   readonly personWindows: string;
   /** Exists after `kite down`: hooks then start no daemon. */
@@ -93,8 +89,6 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     storeSecret: join(home, "store.secret"),
     storeNode: join(home, "store-node.json"),
     storeCopy: join(home, "store-copy"),
-    storeClaims: join(home, "store-claims.json"),
-    storeLeft: join(home, "store-left.json"),
     personWindows: join(home, "person.windows"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),

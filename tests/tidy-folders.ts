@@ -16,27 +16,20 @@ interface Wing {
   readonly against: readonly Against[];
 }
 
-const store = "the store is to become rows";
 const list = "a list of slices";
 
 const wings: readonly Wing[] = [
   {
     folder: "daemon/core",
     rooms: words(
-      "frame tables nodes work locks tasks messages outbox sessions lead state.ts dispatch.ts invariants.ts slices.ts snapshot.ts apply.ts gap.ts",
+      "frame tables work locks tasks messages sessions lead sharing.ts state.ts dispatch.ts invariants.ts slices.ts snapshot.ts apply.ts gap.ts",
     ),
-    against: [
-      ["tables", "nodes", 2, store],
-      ["tables", "outbox", 2, store],
-      ["nodes", "sessions", 5, store],
-      ["nodes", "messages", 3, store],
-      ["nodes", "tasks", 1, store],
-    ],
+    against: [],
   },
   {
     folder: "daemon",
     rooms: words(
-      "bounded-map.ts core facts store journal engine server instance config options.ts trail sessions worktree views hooks rescue sharing lead leading.ts requests wiring.ts main.ts start.ts",
+      "bounded-map.ts core facts journal engine server instance config options.ts trail sessions worktree views hooks rescue store lead leading.ts requests wiring.ts main.ts start.ts",
     ),
     against: [
       ["hooks", "leading.ts", 1, list],
@@ -44,11 +37,9 @@ const wings: readonly Wing[] = [
       ["trail", "leading.ts", 1, list],
       ["views", "lead", 1, list],
       ["hooks", "rescue", 1, list],
-      ["hooks", "sharing", 1, store],
-      ["options.ts", "sharing", 1, store],
-      ["sharing", "requests", 2, store],
-      ["store", "engine", 4, store],
+      ["config", "store", 2, "an address and a project's name are checked with the other settings"],
       ["lead", "requests", 8, "what a handler is stands beside the list of handlers"],
+      ["store", "requests", 1, "what a handler is stands beside the list of handlers"],
       ["rescue", "requests", 2, "what a handler is stands beside the list of handlers"],
       ["options.ts", "sessions", 1, "services that every part has"],
       ["options.ts", "trail", 1, "services that every part has"],
@@ -156,7 +147,6 @@ const oddFolders: ReadonlyMap<string, number> = new Map([
   ["bin/lead/view", 3],
   ["bin/man", 1],
   ["bin/settings", 3],
-  ["daemon/sharing", 37],
   ["hooks/client", 3],
   ["hooks/lead", 3],
   ["hooks/opencode/plugin", 3],

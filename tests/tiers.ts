@@ -35,7 +35,6 @@ const simulation = [
   "few-seeds",
   "found-seeds",
   "hooks/hooks",
-  "nodes/two-logs",
   "passed-on",
   "planted-dozen",
   "planted-source",
@@ -48,11 +47,7 @@ const slowUnits: readonly string[] = ["tests/unit/slice-holes.test.ts"];
 
 /** Files with a database server of their own, which the first of them may have to install. */
 const servers = [
-  ...["", "-faults", "-nodes", "-engine", "-server", "-snapshots", "-pooler"].map(
-    name => `tests/journal/postgres${name}.test.ts`,
-  ),
-  ...["histories", "lagging", "planted"].map(name => `tests/store/${name}.test.ts`),
-  ...["admission", "away", "histories", "planted", "reach", "went-back"].map(
+  ...["admission", "away", "histories", "planted-even", "planted-odd", "reach", "went-back"].map(
     name => `tests/store/rows/${name}.test.ts`,
   ),
 ];

@@ -6,10 +6,10 @@ import type { Command } from "commander";
 import { NotRunning } from "../../client/errors.ts";
 import { ensureDaemon, stopDaemon } from "../../client/launch.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
-import { lookAtStore, type StoreLook } from "../../daemon/journal/shared-journal.ts";
 import { readStoreAddress, type StoreAddress } from "../../daemon/store/address.ts";
 import type { JournalAddress } from "../../daemon/store/connection.ts";
 import { findSecrets, keepSecret, secretPlaces, storeConnection } from "../../daemon/store/private-files.ts";
+import type { StoreLook } from "../../daemon/store/store.ts";
 import type {
   CopyNotes,
   StoreLeaveReply,
@@ -50,7 +50,7 @@ import { clockSkewMs, lackText, skewText } from "../doctor/shared-store.ts";
 import { takeSetting, writeSetting } from "../settings/config.ts";
 import { daemonProgram } from "../version.ts";
 import { tilde } from "../view/places.ts";
-import { minute, storelessText, storeText } from "../view/store.ts";
+import { minute, pollsText, storelessText, storeText } from "../view/store.ts";
 import { clean, counted, duration, listed, type Screen, table, wrap } from "../view/text.ts";
 
 interface StoreFlags {
@@ -167,6 +167,7 @@ interface NoLook {
 
 async function lookAt(address: JournalAddress): Promise<StoreLook | NoLook> {
   try {
+    const { lookAtStore } = await import("../../daemon/store/store.ts");
     return await lookAtStore(address);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
@@ -192,7 +193,7 @@ function lookLines({ server, tables, isDurable, aheadMs }: StoreLook): string[] 
   const own =
     tables === null
       ? "no tables of Kite yet: they are made now"
-      : `Kite's tables of level ${tables.level}, used by ${counted(tables.nodesLately, "machine")} in the last day`;
+      : `Kite's tables of format ${tables.format}, used by ${counted(tables.nodesLately, "machine")} in the last day`;
   return [
     `PostgreSQL ${server}, encoding UTF8, with the rights that Kite needs; ${own}`,
     ...(Math.abs(aheadMs) < clockSkewMs ? [] : [skewText(aheadMs)]),
@@ -330,10 +331,7 @@ export function noteLines({
 }: CopyNotes): string[] {
   const projects = [...new Set(numbers.map(({ project }) => project))];
   const aside = keys.map(({ key, as }) => `${key} as ${as}`);
-  const lost = leftOut.map(({ number, fields, kept = [] }) => {
-    const texts = kept.length === 0 ? "" : `; yours is kept as ${kept.join(", ")}`;
-    return `#${number} (${fields.join(", ")}${texts})`;
-  });
+  const lost = leftOut.map(({ number, fields }) => `#${number} (${fields.join(", ")})`);
   const again = returns.map(one => ("key" in one ? `key ${one.key}` : `#${one.number}`));
   return [
     ...projects.map((project, i) => {
@@ -352,7 +350,7 @@ export function noteLines({
     ...(leftOut.length === 0
       ? []
       : [
-          `Changed here, and not taken over, since the store changed it too or refused it: ${some(lost, more.leftOut)}. Look at them: kite task show NUMBER, kite context get KEY`,
+          `Changed here, and not taken over, since the store changed it too or refused it: ${some(lost, more.leftOut)}. Look at them: kite task show NUMBER`,
         ]),
     ...(again.length === 0
       ? []
@@ -448,7 +446,9 @@ function leavePlan(world: ProcessContext, reply: StoreLeaveReply, away: boolean)
         ]),
     ...othersLines(reply, "come back as ready"),
     ...(away
-      ? [`The store is not asked${knownText(storeAsOf, now)}. The others see this machine as lost.`]
+      ? [
+          `The store is not asked${knownText(storeAsOf, now)}. The others see this machine as away, and its agents' claims stay there until it was silent for its storeGoneMs.`,
+        ]
       : []),
   ];
 }
@@ -477,7 +477,9 @@ function leftLines(reply: StoreLeaveReply): string[] {
     `This machine left the store${back}. The daemon began anew.`,
     ...(told
       ? []
-      : ["The store does not know it: after five minutes without a sign of life the others see it as lost."]),
+      : [
+          "The store does not know it: the others see this machine as away, and its agents' claims there stay until it was silent for its storeGoneMs (an hour, if nobody set it).",
+        ]),
     ...noteLines(reply),
     ...othersLines(reply, "are ready, too"),
     "The password stays in store.secret of Kite's directory, if it is there: remove it if you need it no more.",
@@ -559,15 +561,16 @@ function headLine(store: StoreRow, screen: Screen): string {
   const { where, machine, node } = store;
   const state = storeText(store, screen.now);
   const who = machine === null ? `node ${node.slice(0, 8)}` : `${clean(machine)}, node ${node.slice(0, 8)}`;
-  return `${clean(where)}: ${state ?? "open"}. This machine is ${who}`;
+  const text = state ?? (store.polls === true ? `open; ${pollsText}` : "open");
+  return `${clean(where)}: ${text}. This machine is ${who}`;
 }
 
 function nodeTable(nodes: readonly StoreNodeRow[], screen: Screen): string[] {
-  const rows = nodes.map(({ machine, isThis, is, renewedAgoMs, level, sessions }) => [
+  const rows = nodes.map(({ machine, isThis, is, renewedAgoMs, version, sessions }) => [
     clean(isThis ? `${machine} (this one)` : machine),
     is === "here" ? "here" : `${is} for ${duration(renewedAgoMs)}`,
     counted(sessions, "session"),
-    `rules ${level}`,
+    clean(`Kite ${version}`),
   ]);
   return table(rows, [{ min: 8, max: 40 }, { min: 4 }, { min: 4 }, { min: 4 }], screen, 2);
 }

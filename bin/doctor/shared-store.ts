@@ -1,13 +1,12 @@
 /** Checks the store that machines share: whether it can be reached and used, its clock, the nodes, and what stays here. */
 import { LocalError } from "../../client/errors.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
-import { lookAtStore, type StoreLook } from "../../daemon/journal/shared-journal.ts";
 import { readStoreAddress } from "../../daemon/store/address.ts";
-import { readNode } from "../../daemon/store/node-id.ts";
-import { storeConnection } from "../../daemon/store/private-files.ts";
+import { readNode, storeConnection } from "../../daemon/store/private-files.ts";
+import type { StoreLook } from "../../daemon/store/store.ts";
 import type { StoreShowReply } from "../../protocol/schemas/store.ts";
 import type { ProcessContext } from "../context/process-context.ts";
-import { storelessText, storeText } from "../view/store.ts";
+import { pollsText, storelessText, storeText } from "../view/store.ts";
 import { clean, counted, duration } from "../view/text.ts";
 import type { Check } from "./results.ts";
 import { fail, ok, restart, warn } from "./results.ts";
@@ -26,6 +25,7 @@ export async function checkSharedStore(world: ProcessContext): Promise<Check[]> 
   const connection = storeConnection(address, paths);
   if ("ok" in connection) return [...own, fail(check, connection.error)];
   const shown = await showOf(world);
+  const { lookAtStore } = await import("../../daemon/store/store.ts");
   const reached = await lookAtStore(connection).then(lookChecks, error => errorCheck(error, shown));
   const details = new Set(reached.map(({ detail }) => detail));
   return [...own, ...reached, ...(shown === null ? [] : daemonChecks(world, shown, details))];
@@ -42,7 +42,7 @@ function lookChecks(look: StoreLook): Check[] {
   const { server, tables, aheadMs, roundTripMs, isDurable } = look;
   const lack = lackText(look);
   if (lack !== null) return [fail(check, lack)];
-  const level = tables === null ? "no tables yet" : `tables of level ${tables.level}`;
+  const level = tables === null ? "no tables yet" : `tables of format ${tables.format}`;
   const rows = [ok(check, `PostgreSQL ${server} answers in ${roundTripMs} ms, ${level}`)];
   if (Math.abs(aheadMs) >= clockSkewMs)
     rows.push(warn(check, skewText(aheadMs), "set the clock of the machine that is wrong (timedatectl)"));
@@ -59,9 +59,12 @@ function lookChecks(look: StoreLook): Check[] {
 
 const mend = "start its server, or see whether its address is right (kite config) and reached from here";
 
+const pollsAdvice =
+  "name the server itself in the address, if it can be reached: kite config set store URL && kite down && kite up";
+
 /** `shown`: what the daemon says; null: none answers, and then nobody coordinates edits. */
 function errorCheck(error: unknown, shown: StoreShowReply | null): Check[] {
-  if (!(error instanceof Error) || !/^Store(?:Away|Unfit|TooNew)$/.test(error.name)) throw error;
+  if (!(error instanceof Error) || !/^Store(?:Away|Unfit)$/.test(error.name)) throw error;
   const goesOn = shown !== null && shown.store !== null && shown.store.uncoordinated === undefined;
   const edits = goesOn ? "edits are still coordinated, and " : "";
   // The others say by themselves what to do.
@@ -77,25 +80,21 @@ function daemonChecks(world: ProcessContext, shown: StoreShowReply, details: Rea
     return [warn(check, "the running daemon began before the store was set", restart("begin it anew"))];
   const text = storeText(store, world.now());
   const isSaid = store.is === "opening" && store.why !== null && details.has(store.why);
-  const level = store.is === "refused" ? fail : warn;
+  // Who looks now may reach the server though the daemon finds no use of it.
+  const level = store.is === "refused" || store.is === "opening" ? fail : warn;
   const state = text === null || isSaid ? [] : [level(check, text)];
-  const names = nodes.map(({ machine, is, renewedAgoMs, level }) => {
+  const names = nodes.map(({ machine, is, renewedAgoMs, version }) => {
     const silent = is === "here" ? "" : `, ${is} for ${duration(renewedAgoMs)}`;
-    return `${machine} (rules ${level}${silent})`;
+    return clean(`${machine} (Kite ${version}${silent})`);
   });
-  const levels = new Set(nodes.map(({ level }) => level));
+  const versions = new Set(nodes.map(({ version }) => version));
   return [
     ...state,
     ...(names.length === 0 ? [] : [ok(check, `${counted(names.length, "machine")}: ${names.join(", ")}`)]),
-    ...(levels.size > 1
-      ? [
-          warn(
-            check,
-            "the machines have different versions of Kite: the rules of the oldest count",
-            "update the older ones",
-          ),
-        ]
+    ...(versions.size > 1
+      ? [warn(check, "the machines have different versions of Kite", "update the older ones")]
       : []),
+    ...(store.polls === true ? [warn(check, pollsText, pollsAdvice)] : []),
     ok(check, `${counted(projects.length, "project")} shared`),
     ...local.map(({ project, name, why }) =>
       name === null
@@ -131,7 +130,7 @@ export function lackText({ server, tables, isHidden, lacks, user, schema }: Stor
   if (Number.parseInt(server, 10) < serverMin)
     return `the store is PostgreSQL ${server}, and Kite needs ${serverMin} or later: let its administrator update it`;
   if (tables !== null && !tables.isKnown)
-    return `the store has tables of level ${tables.level}, which this program does not know: update Kite`;
+    return `the store has tables of format ${tables.format}, which this program does not know: update Kite`;
   if (lacks.length === 0) return null;
   const may = `the store's user ${clean(user)} may not: ${lacks.join(", ")}`;
   const role = clean(nameIn(user));

@@ -72,7 +72,7 @@ export function changedTexts(
   });
 }
 
-// What `kite config` and `kite check --trust --list` say of a file that no command of Kite changed. `now.ts` has the words of `kite status`.
+// What `kite config` and `kite check --trust --list` say of a file that no command of Kite changed. The words of `kite status` stand above.
 
 /** Says that something else changed the file that was just shown; from then on it counts as seen, if a person reads it. */
 export async function sawFile(

@@ -5,7 +5,7 @@ import { clean, clock, counted } from "./text.ts";
 
 /** Returns what is wrong with the store, or null: it is open, and has what it had, and what belongs there. */
 export function storeText(store: StoreRow, now: number): string | null {
-  const { is, since, asOf, why, wentBackAt, leaveUndoneAt, unmoved, uncoordinated } = store;
+  const { is, since, asOf, why, wentBackAt, leaveUndoneAt, unmoved, unfit, uncoordinated } = store;
   const left = unmoved === undefined ? "" : `; ${clean(leftText(unmoved))}`;
   const edits = `${uncoordinated === true ? "" : "; edits are still coordinated"}${left}`;
   const because = why === null ? "" : ` (${clean(why)})`;
@@ -14,7 +14,10 @@ export function storeText(store: StoreRow, now: number): string | null {
       return `store went back at ${minute(wentBackAt, now)}: a backup was restored, or a standby that lagged took over; look whether tasks and messages of just before are there`;
     if (leaveUndoneAt !== undefined && now < leaveUndoneAt + limits.storeWentBackMs)
       return `kite store leave broke off, and was undone at ${minute(leaveUndoneAt, now)}: this machine is still in the store; to leave it: kite store leave`;
-    return unmoved === undefined ? null : unmovedText(unmoved);
+    if (unmoved !== undefined) return unmovedText(unmoved);
+    return unfit === undefined
+      ? null
+      : clean(`rows of the store do not fit, and are left out: ${unfit.join("; ")}`);
   }
   if (is === "away") {
     return `store away since ${minute(since ?? now, now)}${because}: tasks and messages as of then${edits}`;
@@ -25,6 +28,10 @@ export function storeText(store: StoreRow, now: number): string | null {
   const unknown = "tasks and messages of shared projects are not known";
   return `store not reached since the daemon began${because}: ${known === "" ? unknown : known}${edits}`;
 }
+
+/** A server that gives no notifications is asked often. */
+export const pollsText =
+  "its server tells of no changes, as behind a pooler, so Kite looks each second, and what others do is seen later";
 
 /** Returns what a command says that read the store's state as of then; null: nothing is known. */
 export function staleText(asOf: number | null, now: number): string {

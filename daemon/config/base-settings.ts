@@ -227,7 +227,7 @@ export const titleSettings = {
   }),
 } satisfies SettingTable;
 
-// The setting of the shared store. It is the user's alone: no variable and no project's file has it.
+// The settings of the shared store. They are the user's alone: no variable and no project's file has them.
 
 /** Returns what is wrong with an address, or null. */
 function problemOf(text: string): string | null {
@@ -246,6 +246,15 @@ export const storeSettings = {
     fixed: true,
     variable: null,
     elsewhere: "a store is set for all your projects: kite store join writes it into your own config.json",
+  }),
+  /** After how long a silence of this machine its agents' claims in the store are free for others, in ms. */
+  storeGoneMs: setting<number>({
+    says: "silent for this long, this machine loses its agents' claims in the store, in ms",
+    schema: milliseconds(10_000, 30 * dayMs),
+    initial: limits.storeGoneMs,
+    fixed: true,
+    variable: null,
+    elsewhere: "each machine has its own, for all your projects: write it into your own config.json",
   }),
 };
 

@@ -12,10 +12,6 @@ import { removeHold } from "./locks/holds.ts";
 import { ownOne } from "./locks/release.ts";
 import { askedAgain, freeFile, grantFree, mayAskAs } from "./locks/request.ts";
 import { everyone } from "./messages/send.ts";
-import { endedSpeaker, unauthorized } from "./nodes/authority.ts";
-import { personIn } from "./nodes/people.ts";
-import { namedByNode, takeTraits } from "./nodes/sessions.ts";
-import { isAfter, putLease } from "./nodes/table.ts";
 import { livesOn } from "./sessions/begin.ts";
 import { countPresent, settleRoom } from "./sessions/room.ts";
 import { ruleList } from "./slices.ts";
@@ -27,7 +23,6 @@ import {
   keepReply,
   keptReply,
   type Meta,
-  retryAt,
   type TimerRules,
 } from "./tables/base-state.ts";
 import {
@@ -39,7 +34,6 @@ import {
   type DueOf,
   type Entry,
   freeing,
-  lastingAndFreeing,
   passing,
   Step,
   type Timer,
@@ -84,6 +78,12 @@ function elapse(state: State, { due }: CommandOf<"elapse">, _meta: Meta, step: S
 /** Commands of earlier programs. A journal may have entries of them, which are refused and change nothing. */
 export const retiredCommands: ReadonlySet<string> = new Set(["branch_files"]);
 
+/** Commands of a log that machines shared before a store had rows. A journal that has one of them is not read. */
+export const replicatedCommands: ReadonlySet<string> = new Set([
+  ...["node_renew", "node_leave", "node_sessions_are", "session_continue", "actor_part", "node_part"],
+  ...["relayed", "sharing_set", "outbox_sent"],
+]);
+
 function refuseRetired(_state: State, { type }: { readonly type: string }, _meta: Meta, step: Step): void {
   step.reply = refuse("invalid_request", `${type} is a command that Kite had before: it changes nothing`);
 }
@@ -92,13 +92,12 @@ function refuseRetired(_state: State, { type }: { readonly type: string }, _meta
 export const commandRules: CommandRules<CommandType, State> = {
   ...joined(ruleList.map(({ commands }) => commands)),
   elapse: freeing(elapse),
-  relayed: lastingAndFreeing(relayed),
   ...Object.fromEntries([...retiredCommands].map(type => [type, passing(refuseRetired)])),
 };
 
 /**
- * The types of commands that a shared log takes from its nodes. A node's daemon enters the other types into its own log
- * alone. The outbox relays what the shared log has to know of them (`relayed`).
+ * The types of commands that belong to a shared project, if theirs is shared. A machine's daemon enters all others into its
+ * own log.
  */
 export const sharedCommands: ReadonlySet<CommandType> = new Set(
   ruleList.flatMap(rules => ("shared" in rules ? (rules.shared ?? []) : [])),
@@ -114,20 +113,13 @@ export function apply(state: State, entry: Entry): Step {
   state.t = Math.max(state.t, entry.at);
   const step = new Step();
   step.lastEventCursor = state.lastEventCursor;
-  // The log of one daemon asks nothing of this.
-  const hasNodes = state.leases.isShared;
-  if (hasNodes) step.reply = unauthorized(state, entry, sharedCommands);
-  if (step.reply !== null) return step;
-  const retry = retryOf(entry, hasNodes);
+  const retry = retryOf(entry);
   const kept = retry === undefined ? null : keptReply(state, retry, entry.origin);
   if (kept !== null) {
     step.reply = kept;
     if (kept.ok && entry.command.type === "lock_request") askedAgain(state, entry.command, entry.origin);
     return step;
   }
-  if (hasNodes) step.reply = endedSpeaker(state, entry.command);
-  if (step.reply !== null) return step;
-  if (hasNodes) step.person = personIn(state, entry);
   run(state, entry.command, entry, step);
   grantWaiters(state, step);
   settleRoom(state);
@@ -147,27 +139,8 @@ function run<T extends CommandType>(state: State, command: CommandOf<T>, meta: M
   commandRules[command.type].apply(state, command, meta, step);
 }
 
-/** Applies a command from a node's outbox, unless the log has had it. */
-function relayed(state: State, relay: CommandOf<"relayed">, meta: Meta, step: Step): void {
-  const { number, after, command } = relay;
-  step.reply = { ok: true };
-  const lease = state.leases.all.get(meta.origin.node);
-  if (lease === undefined || !isAfter(number, lease.relayed)) return;
-  if (after !== undefined && isAfter(after, lease.relayed)) {
-    step.reply = refuse(
-      "outbox_gap",
-      `row ${after.epoch}.${after.n} of the outbox did not come before this one`,
-    );
-    return;
-  }
-  putLease(state.leases, { ...lease, relayed: number });
-  run(state, namedByNode(command, lease), meta, step);
-  takeTraits(state, command, step);
-}
-
-function retryOf({ command, origin }: Entry, hasNodes: boolean): Retry | undefined {
-  const retry = "retry" in command ? command.retry : undefined;
-  return hasNodes && retry !== undefined ? retryAt(retry, origin.node) : retry;
+function retryOf({ command }: Entry): Retry | undefined {
+  return "retry" in command ? command.retry : undefined;
 }
 
 // Applies a lock or unlock of one file while nobody waits for any, and makes no replies and no events. A replay uses it,

@@ -30,9 +30,6 @@ import {
 import { agentEnd, inboxTake, inboxTold, messageAck, messageImport } from "./messages/delivery.ts";
 import { forgetOffers } from "./messages/inbox.ts";
 import { broadcast, messageSend } from "./messages/send.ts";
-import { mayRaise } from "./nodes/levels.ts";
-import { forgetStarts } from "./nodes/starts.ts";
-import { isShared } from "./nodes/table.ts";
 import { agentBegin, sessionActs, sessionBegin } from "./sessions/begin.ts";
 import {
   sessionDues,
@@ -61,7 +58,7 @@ import type { CommandOf, Step } from "./tables/entries.ts";
 import { type Commands, freeing, lasting, lastingAndFreeing, passing } from "./tables/entries.ts";
 import type { LockCommands, LockDues } from "./tables/locks.ts";
 import type { NoteCommands, TalkCommands, TalkDues } from "./tables/messages.ts";
-import { conflictNoted, notesTold } from "./tables/notices.ts";
+import { conflictNoted, noteGiven, notesTold } from "./tables/notices.ts";
 import type { SessionCommands, SessionDues } from "./tables/sessions.ts";
 import type { TaskCommands } from "./tables/tasks.ts";
 import type { WriteCommands } from "./tables/uncommitted.ts";
@@ -73,6 +70,7 @@ import { declare } from "./work/declare.ts";
 import { declarationPart } from "./work/declared-elsewhere.ts";
 import { workReturned, writesNoted, writesSettled } from "./work/dirty-files.ts";
 import { workTaken, workWiped } from "./work/losses.ts";
+import { forgetParts } from "./work/shared-parts.ts";
 
 // Commands about the daemon itself: its start, the level of rules, voided entries. Invariant: epochs only rise.
 
@@ -94,7 +92,6 @@ function daemonStarted(state: BaseState, command: CommandOf<"daemon_started">, m
   state.epoch = Math.max(state.epoch, command.epoch);
   state.nodes.delete(node);
   state.nodes.set(node, { epoch: command.epoch, at: state.t });
-  forgetStarts(state);
   if (before === undefined) return;
   dropVolatile(state, node, step);
   forgetOffers(state, node);
@@ -115,11 +112,6 @@ function daemonStarted(state: BaseState, command: CommandOf<"daemon_started">, m
 }
 
 function rules(state: BaseState, command: CommandOf<"rules">, meta: Meta, step: Step): void {
-  const refused = isShared(state) ? mayRaise(state, command.level) : null;
-  if (refused !== null) {
-    step.reply = refused;
-    return;
-  }
   if (!rulesKnown.includes(command.level)) throw new Error(`rules level ${command.level} is unknown here`);
   // The start that raises the level has served nobody yet: it saw no write begin.
   if (state.rules < 2 && command.level >= 2) markUnseen(state, meta.origin.node, step);
@@ -148,6 +140,16 @@ export const daemonRules: Rules<Pick<Commands, "daemon_started" | "reply_unheard
 export const declarationRules: Rules<DeclarationCommands> = {
   commands: { declare: passing(declare) },
   points: { parts: { declaration: declarationPart } },
+};
+
+// What goes with an agent in a shared project.
+
+export const sharedPartRules: Rules<object> = {
+  commands: {},
+  points: {
+    agentEnds: (state, session, agent) => forgetParts(state, session, agent),
+    sessionEnds: (state, { id }) => forgetParts(state, id),
+  },
 };
 
 // The rules of uncommitted work.
@@ -207,8 +209,9 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     agent_end: freeing(agentEnd),
     conflict_noted: passing(conflictNoted),
     notes_told: passing(notesTold),
+    note_given: passing(noteGiven),
   },
-  // A broadcast without a freeze, and notices of the shared log.
+  // A broadcast without a freeze.
   shared: [
     "context_set",
     "context_delete",
@@ -218,7 +221,6 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     "broadcast",
     "inbox_take",
     "inbox_told",
-    "notes_told",
   ],
   timers: {
     context_over: timer(versionOf, item => item.endsAt, endItem),
@@ -274,5 +276,6 @@ export const taskRules: Rules<TaskCommands> = {
     "task_release",
     "task_remove",
     "task_approve",
+    "task_return",
   ],
 };

@@ -10,8 +10,7 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Records } from "./frame/records.ts";
 import { valueList } from "./frame/saved-rows.ts";
-import type { State } from "./state.ts";
-import type { Meta, Rules } from "./tables/base-state.ts";
+import type { BaseState, Meta, Rules } from "./tables/base-state.ts";
 import { contextRecords, isVerdictKey, itemsOf } from "./tables/context.ts";
 import { type CommandOf, lasting, type Step } from "./tables/entries.ts";
 import { listOf, removeTask, setDependencies, type Task, taskAt } from "./tables/tasks.ts";
@@ -39,13 +38,16 @@ export interface Sharing {
   readonly bases: Bases;
 }
 
-/** Digests of open tasks by their ids, and of durable values by their keys. */
+/**
+ * Digests of tasks by their ids, and of durable values by their keys. `there`: the store has the task in another way, as it may
+ * depend on tasks that are not here. Absent: in the same way.
+ */
 export interface Bases {
-  readonly tasks: readonly (readonly [id: string, digest: string])[];
+  readonly tasks: readonly (readonly [id: string, here: string, there?: string])[];
   readonly keys: readonly (readonly [key: string, digest: string])[];
 }
 
-export const noBases: Bases = { tasks: [], keys: [] };
+const noBases: Bases = { tasks: [], keys: [] };
 
 // The log's commands.
 
@@ -66,7 +68,7 @@ interface ProjectLeave {
   readonly project: string;
 }
 
-/** All of it is here. */
+/** All of it is here. This may end a share that broke off, too: what that did not move never left. */
 interface ProjectLeft {
   readonly project: string;
   readonly bases: Bases;
@@ -88,6 +90,11 @@ declare module "./tables/entries.ts" {
 const records = new Records("projects", ({ project }: Sharing) => project, {});
 
 export type Sharings = ReturnType<typeof records.empty>;
+
+/** The state as this slice sees it. */
+interface State extends BaseState {
+  readonly sharings: Sharings;
+}
 
 export const sharingRows = {
   empty: (): Sharings => records.empty(),
@@ -115,7 +122,9 @@ export function* sharedProjects({ sharings }: Pick<State, "sharings">): Generato
 function projectShare(state: State, command: CommandOf<"project_share">, _meta: Meta, step: Step): void {
   const { project, as, store } = command;
   const known = state.sharings.projects.get(project);
-  if (known !== undefined && known.is !== "left") {
+  const isSame = known?.as === as && known.store.id === store.id;
+  // What was made here while no store was set moves, too.
+  if (known !== undefined && known.is !== "left" && !(known.is === "shared" && isSame)) {
     step.reply = refuse("store_project", `${project} is shared already, as ${known.as}`);
     return;
   }
@@ -124,7 +133,6 @@ function projectShare(state: State, command: CommandOf<"project_share">, _meta: 
     step.reply = refuse("store_project", error);
     return;
   }
-  const isSame = known?.as === as && known.store.id === store.id;
   const bases = isSame ? known.bases : noBases;
   records.put(state.sharings, { project, as, store, is: "moving", bases });
   step.reply = { ok: true };
@@ -154,7 +162,7 @@ function projectLeave(state: State, { project }: CommandOf<"project_leave">, _me
 function projectLeft(state: State, command: CommandOf<"project_left">, _meta: Meta, step: Step): void {
   const { project, bases } = command;
   const known = state.sharings.projects.get(project);
-  if (known?.is !== "leaving") {
+  if (known?.is !== "leaving" && known?.is !== "moving") {
     step.reply = notSo(project);
     return;
   }

@@ -8,6 +8,7 @@ import {
   declarationRules,
   lockRules,
   sessionRules,
+  sharedPartRules,
   talkRules,
   taskRules,
   writeRules,
@@ -33,14 +34,12 @@ import { checkRoles, checkRolesSent, roleRules } from "./lead/roles.ts";
 import { checkSpawns, spawnRules } from "./lead/spawns.ts";
 import { checkResults } from "./lead/tables/roles.ts";
 import { checkMembers, checkTeammates, teamRules } from "./lead/teams.ts";
-import { nodeRules } from "./nodes/rules.ts";
-import { checkLeases } from "./nodes/table.ts";
-import { checkOutbox, outboxRules } from "./outbox/rules.ts";
 import { checkSharings, sharingRules } from "./sharing.ts";
 import type { State, TableName } from "./state.ts";
 import { checkReplies } from "./tables/base-state.ts";
 import { checkStashes } from "./tables/uncommitted.ts";
 import { stashRules } from "./work/losses.ts";
+import { checkParts } from "./work/shared-parts.ts";
 
 /** A later one may handle a command of an earlier one, whose handler it then calls. */
 export const ruleList = [
@@ -51,6 +50,7 @@ export const ruleList = [
   stashRules,
   taskRules,
   declarationRules,
+  sharedPartRules,
   talkRules,
   comparisonRules,
   checkRules,
@@ -60,8 +60,6 @@ export const ruleList = [
   teamRules,
   healthRules,
   mergeRules,
-  nodeRules,
-  outboxRules,
   sharingRules,
 ] as const;
 
@@ -89,8 +87,7 @@ const checks: { readonly [N in TableName]: Check } = {
   merges: checkMerges,
   mergesThere: checkMergesThere,
   stashes: checkStashes,
-  leases: checkLeases,
-  outbox: checkOutbox,
+  parts: checkParts,
   sharings: checkSharings,
   replies: checkReplies,
 };

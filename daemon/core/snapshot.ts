@@ -143,8 +143,24 @@ export function readState(text: string | Iterable<string>): State {
   return state;
 }
 
+/** Fields and lists of a log that machines shared before a store had rows. */
+const replicatedParts: ReadonlySet<string> = new Set([
+  ...["outbox", "outboxTold", "outboxAgents", "outboxParts", "leases", "isShared"],
+]);
+
+/** Thrown if a snapshot has something that is not to be left out in silence. */
+export class SnapshotUnfit extends Error {
+  override readonly name = "SnapshotUnfit";
+}
+
+function refuseReplicated(fields: object): void {
+  const found = Object.keys(fields).find(field => replicatedParts.has(field));
+  if (found !== undefined) throw new SnapshotUnfit(`it has ${found} of a replicated log`);
+}
+
 function readHeader(state: State, line: string): void {
   const header: Header = JSON.parse(line);
+  refuseReplicated(header);
   if (header.format !== format)
     throw new Error(`the snapshot has format ${header.format}, this program reads ${format}`);
   state.rules = header.rules;
@@ -163,6 +179,7 @@ function readHead<N extends TableName>(state: State, table: N, header: Header): 
 
 function readLists(state: State, line: string): void {
   const part: { readonly [Name in string]: readonly unknown[] } = JSON.parse(line);
+  refuseReplicated(part);
   for (const [name, rows] of Object.entries(part)) {
     const table = tableNames.find(one => name in rowsOf[one].lists);
     if (table !== undefined) readList(state, table, name, rows);

@@ -10,8 +10,6 @@ import { spawnRows } from "./lead/tables/spawns.ts";
 import { addFreeze } from "./locks/freezes.ts";
 import { lockRows } from "./locks/holds.ts";
 import { addMessage, type NewMessage } from "./messages/inbox.ts";
-import { leaseRows } from "./nodes/table.ts";
-import { outboxRows } from "./outbox/table.ts";
 import { sharingRows } from "./sharing.ts";
 import { type BaseState, type BaseTables, emptyBaseState, replyRows } from "./tables/base-state.ts";
 import { contextRows } from "./tables/context.ts";
@@ -135,8 +133,8 @@ const tables = {
   merges: mergeRows,
   mergesThere: mergeThereRows,
   stashes: stashRows,
-  leases: leaseRows,
-  outbox: outboxRows,
+  // Only a copy of a shared project has parts, and a copy is kept as rows.
+  parts: { lists: {} },
   sharings: sharingRows,
   replies: replyRows,
 };

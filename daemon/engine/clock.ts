@@ -35,19 +35,6 @@ export function systemClock(): Clock {
 }
 
 /**
- * Returns the clock as it counts from now on, 0 first. An engine goes on from the latest time in its log (`CoreClock`). If
- * the log's time is the store's, the engine goes by that, also when this machine's clock is ahead of it.
- */
-export function clockFromZero(clock: Clock): Clock {
-  const begun = clock.now();
-  return {
-    now: () => clock.now() - begun,
-    wall: () => clock.wall(),
-    at: (at, callback) => clock.at(at + begun, callback),
-  };
-}
-
-/**
  * The clock of the core's time, which never goes back. The machine's clock may: a person set it, or another node's
  * clock is ahead. This clock then runs ahead of it: standing still would prolong every wait.
  */

@@ -3,13 +3,14 @@
 import type { KiteEvent } from "../../protocol/events.ts";
 import type { Actor } from "../core/frame/actors.ts";
 import type { State } from "../core/state.ts";
-import type { CommandType, Entry, Step } from "../core/tables/entries.ts";
+import type { CommandType, CoreEvent, Entry, Step } from "../core/tables/entries.ts";
 
 /**
- * A log's state, with what this machine's sessions and projects are called in it. Whoever reads tasks, messages, context or
- * debates takes them from the log of their project, and passes what it shows of them through `outward`.
+ * A log's state, and what this machine's sessions are called in it. Whoever reads tasks, messages, context or debates takes
+ * them from the log of their project.
  *
- * Invariant: in the log of this machine alone everything is called what it is.
+ * Invariant: in each log, this machine's projects are called what they are, and so are its sessions without an `@` in their
+ * ids.
  */
 export interface LogView {
   /** The state after the last entry that this machine knows; read-only. It is another object after a rebuild. */
@@ -18,12 +19,17 @@ export interface LogView {
   readonly now: number;
   /** As of when the state is known, by wall time in milliseconds; null: nothing of it is. Absent or undefined: as of now. */
   readonly asOfMs?: number | null | undefined;
-  /** Returns what a project of this machine is called there. */
-  project(project: string): string;
+  /** Returns where a node's sessions are; null: on this machine. */
+  elsewhere(node: string): Elsewhere | null;
   /** Returns who an actor of this machine is there. Returns an actor that the log does not know as it is. */
   actor(actor: Actor): Actor;
-  /** Returns a row or a reply of that log with this machine's ids, names and projects. What people and agents wrote stays. */
-  outward<Shown>(shown: Shown): Shown;
+}
+
+/** Another machine, as it was seen last. */
+export interface Elsewhere {
+  readonly machine: string;
+  /** It gave no sign of life for `limits.nodeAwayMs`. */
+  readonly isAway: boolean;
 }
 
 /** What reads of all logs need: the state of this machine's own log, and the views of that one and of those that it shares. */
@@ -37,6 +43,20 @@ export function logOfSession(logs: Logs, session: string): LogView {
   return logs.logOf(logs.state.sessions.live.get(session)?.project ?? null);
 }
 
+/** Returns the machine of a live session of the log; null: it is this one. */
+export function elsewhereOf(log: LogView, session: string): Elsewhere | null {
+  const node = log.state.sessions.live.get(session)?.node;
+  return node === undefined ? null : log.elsewhere(node);
+}
+
+/** Returns what this machine's own log calls a session of this machine that `log` calls so; undefined: it has ended. */
+export function idHere({ state }: Logs, log: LogView, session: string): string | undefined {
+  const { live } = state.sessions;
+  if (elsewhereOf(log, session) !== null) return undefined;
+  if (live.has(session)) return session;
+  return [...live.keys()].find(id => idIn(log, id) === session);
+}
+
 /** Returns the logs in which a session may have messages: this machine's own, which writes of locks and merges, and its project's. */
 export function mailLogs(logs: Logs, session: string): readonly LogView[] {
   const [own, ...shared] = logs.logs;
@@ -44,20 +64,9 @@ export function mailLogs(logs: Logs, session: string): readonly LogView[] {
   return its === null || own === undefined || its.state === own.state ? logs.logs.slice(0, 1) : [own, its];
 }
 
-/** Returns the id of a session of this machine in a log. In a shared log, each of its terminals has an id of its own. */
-export function idsIn({ state }: Pick<Logs, "state">, log: LogView, session: string): string[] {
-  const ordinals = state.sessions.live.get(session)?.incarnations.map(({ ordinal }) => ordinal) ?? [0];
-  const ids = ordinals.map(incarnation => log.actor({ session, agent: null, incarnation }).session);
-  return [...new Set(ids)];
-}
-
-/** Yields the logs that may have notices for a session, each with what the session is called there: first its own. */
-export function* noteIds(logs: Logs, session: string): Generator<readonly [log: LogView, id: string], void> {
-  const [own, ...shared] = logs.logs;
-  if (own !== undefined) yield [own, session];
-  if (shared.length === 0 || own === undefined) return;
-  const log = logOfSession(logs, session);
-  if (log.state !== own.state) for (const id of idsIn(logs, log, session)) yield [log, id];
+/** Returns what a log calls a session of this machine. */
+export function idIn(log: LogView, session: string): string {
+  return log.actor({ session, agent: null, incarnation: 0 }).session;
 }
 
 /** Returns the view of a log that one machine has for itself. */
@@ -69,9 +78,8 @@ export function ownView(log: Pick<LogView, "state" | "now">): LogView {
     get now() {
       return log.now;
     },
-    project: project => project,
+    elsewhere: () => null,
     actor: actor => actor,
-    outward: shown => shown,
   };
 }
 
@@ -83,6 +91,14 @@ export interface Listener {
   /** It sees each step with one of these events; `all`: with any event. */
   readonly events?: readonly KiteEvent["event"][] | "all";
   stepped(entry: Entry, step: Step): void;
+}
+
+/** Who hears of shared projects. */
+export interface SharedListener {
+  /** Something happened there. */
+  told(events: readonly CoreEvent[]): void;
+  /** What a project has may be anything else now: its store was reached. */
+  reached(): void;
 }
 
 interface Listening {

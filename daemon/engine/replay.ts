@@ -2,8 +2,8 @@
 
 import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
-import { apply, applyUnheard, retiredCommands, skip } from "../core/apply.ts";
-import { copyOf, emptyState, linesOf as linesOfState, readState } from "../core/snapshot.ts";
+import { apply, applyUnheard, replicatedCommands, retiredCommands, skip } from "../core/apply.ts";
+import { copyOf, emptyState, linesOf as linesOfState, readState, SnapshotUnfit } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
 import { firstRulesLevel, rulesKnown } from "../core/tables/base-state.ts";
 import type { Entry, Step } from "../core/tables/entries.ts";
@@ -121,6 +121,7 @@ export class Replay {
   /** Takes the next entry of the log; `behindBytes` of the log follow it. Throws `RulesUnknown`. */
   readonly add = (entry: Entry, behindBytes: number): void => {
     const { command } = entry;
+    if (replicatedCommands.has(command.type)) throw replicated(`its entry ${entry.seq} is ${command.type}`);
     if (command.type === "void") this.#note(command.seq);
     // Later entries can only tell what else is void.
     if (this.#again) return;
@@ -205,9 +206,20 @@ export function rebuild(
 
 /** Returns the state that a replay begins with; null: there is no snapshot. Throws `RulesUnknown`. */
 export function stateBefore(snapshot: Snapshot | null): State {
-  const state = snapshot === null ? emptyState(firstRulesLevel) : readState(linesOf(snapshot.bytes));
-  checkRules(state.rules);
-  return state;
+  try {
+    const state = snapshot === null ? emptyState(firstRulesLevel) : readState(linesOf(snapshot.bytes));
+    checkRules(state.rules);
+    return state;
+  } catch (error) {
+    throw error instanceof SnapshotUnfit ? replicated(`in its snapshot, ${error.message}`) : error;
+  }
+}
+
+/** A journal of a Kite that shared projects by a log which its machines had in common. */
+function replicated(what: string): RulesUnknown {
+  return new RulesUnknown(
+    `the journal is of a Kite that shared projects in another way (${what}), and this program cannot read it: leave the store and export your tasks with that Kite, or move the journal away to begin with an empty one`,
+  );
 }
 
 /** Yields the lines of a snapshot. */

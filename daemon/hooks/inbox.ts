@@ -8,7 +8,7 @@ import { countUngot, inboxOf } from "../core/messages/inbox.ts";
 import type { State } from "../core/state.ts";
 import { inboxKey, noteKey, type PendingNotes, type Whose } from "../core/tables/messages.ts";
 import { actorRow } from "../core/tables/naming.ts";
-import { idsIn, type Logs, type LogView, mailLogs, noteIds } from "../engine/log-view.ts";
+import { idIn, type Logs, type LogView, mailLogs } from "../engine/log-view.ts";
 import type { Services } from "../options.ts";
 import { isRefusal } from "../server/call.ts";
 import type { ActionOf, Answer, HookEvent } from "./event.ts";
@@ -143,29 +143,23 @@ const noNotes: Taken = { notes: [], dropped: 0 };
 function takeNotes(event: HookEvent, actor: Actor, { notes: board, edits }: Needs<NewsParts>): Taken {
   const { engine, delivery } = event;
   const { session, agent, incarnation } = actor;
-  const { agents, worktree = "" } = engine.state.sessions.live.get(session) ?? {};
+  const { agents } = engine.state.sessions.live.get(session) ?? {};
   const isGone = (one: PendingNotes) =>
     agent === null && one.agent !== null && agents?.has(one.agent) !== true;
   const all: FileNote[] = [];
   let dropped = 0;
-  for (const [log, id] of noteIds(engine, session))
-    for (const key of log.state.notes.bySession.get(id) ?? []) {
-      const pending = log.state.notes.pending.get(key);
-      if (pending === undefined || (pending.agent !== agent && !isGone(pending))) continue;
-      const whose = { session: id, agent: pending.agent };
-      const notes = board.files.offer(log.state, whose, delivery, numbers =>
-        engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
-      );
-      if (id === session) noteRead(event, edits, actor, { ...whose, incarnation }, notes);
-      all.push(...(id === session ? notes : notes.map(note => log.outward(noteHere(note, worktree)))));
-      if (notes.length > 0) dropped += pending.dropped;
-    }
+  for (const key of engine.state.notes.bySession.get(session) ?? []) {
+    const pending = engine.state.notes.pending.get(key);
+    if (pending === undefined || (pending.agent !== agent && !isGone(pending))) continue;
+    const whose = { session, agent: pending.agent };
+    const notes = board.files.offer(engine.state, whose, delivery, numbers =>
+      engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
+    );
+    noteRead(event, edits, actor, { ...whose, incarnation }, notes);
+    all.push(...notes);
+    if (notes.length > 0) dropped += pending.dropped;
+  }
   return { notes: all, dropped };
-}
-
-/** Returns a notice of a shared log with the file's path in this worktree. The log names files by their paths within one. */
-function noteHere(note: FileNote, worktree: string): FileNote {
-  return note.what === "overlap" ? { ...note, file: `${worktree}/${note.file}` } : note;
 }
 
 /**
@@ -205,8 +199,7 @@ function isUrgent(note: FileNote): boolean {
 export function unreadOf(logs: Logs, session: string): number {
   let unread = 0;
   for (const log of mailLogs(logs, session))
-    for (const id of idsIn(logs, log, session))
-      unread += countUngot(log.state.messages, inboxKey({ id, agent: null }));
+    unread += countUngot(log.state.messages, inboxKey({ id: idIn(log, session), agent: null }));
   return unread;
 }
 

@@ -13,7 +13,7 @@ import type { State } from "../core/state.ts";
 import type { Session } from "../core/tables/base-state.ts";
 import { noteKey, type Whose } from "../core/tables/messages.ts";
 import { sideRow } from "../core/work/dirty-files.ts";
-import { idsIn, type Logs, logOfSession } from "../engine/log-view.ts";
+import { type Logs, logOfSession } from "../engine/log-view.ts";
 
 /** Tells the parts of one hook answer whether that answer reached its client. */
 export class Delivery {
@@ -189,12 +189,8 @@ export class Pending {
   }
 }
 
-/** Whether the log of the agent's project has a message or a notice for it. */
+/** Whether the log of the agent's project has a message for it. */
 function isInShared(logs: Logs, actor: Actor): boolean {
   const log = logOfSession(logs, actor.session);
-  const { messages, notes } = log.state;
-  if (messages.inboxes.has(inboxOf(log.actor(actor)))) return true;
-  return (
-    notes.pending.size > 0 && idsIn(logs, log, actor.session).some(session => notes.bySession.has(session))
-  );
+  return log.state.messages.inboxes.has(inboxOf(log.actor(actor)));
 }

@@ -18,8 +18,9 @@ import { type DeclaredFile, declarationsOf } from "../core/tables/declarations.t
 import { rowsOfSession } from "../core/tables/locks.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import { latestFinished, listOf } from "../core/tables/tasks.ts";
+import { idIn } from "../engine/log-view.ts";
 import type { Services } from "../options.ts";
-import { elsewhereRows } from "../sharing/elsewhere.ts";
+import { elsewhereRows } from "../views/elsewhere.ts";
 import { nameOf, sessionRow, workedOn } from "../views/sessions.ts";
 import { keptBy } from "./edits/edit-lock.ts";
 import type { ActionOf, HookEvent } from "./event.ts";
@@ -73,7 +74,7 @@ export function listPeers(
     return { ...silent(self.name), ...news, changes: { gone, isFirst: before === null } };
   }
   const log = engine.logOf(self.project);
-  const readyTasks = listOf(log.state.tasks, "ready", log.project(self.project)).size;
+  const readyTasks = listOf(log.state.tasks, "ready", self.project).size;
   const own = { readyTasks, ownTasks: workedOn(engine, session), unread: unreadOf(engine, session) };
   const all = known(event, peers, self, null, null);
   return { ...silent(self.name), ...all, ...own, ...elsewhere(event, self) };
@@ -93,8 +94,8 @@ function elsewhere({ engine, clock }: Services, { project }: Session) {
 /** What changed since the session was told last. It counts as told when this answer is delivered. */
 function changesFor(event: Asking, { memory, works }: PeerKnowledge, self: Session) {
   const { engine, delivery } = event;
-  const log = engine.logOf(self.project);
-  const project = log.project(self.project);
+  const { project } = self;
+  const log = engine.logOf(project);
   const now: PeerMarks = {
     sessions: marksOf(event, works, self),
     finishedAt: latestFinished(log.state.tasks, project, 1)[0]?.updatedAt ?? 0,
@@ -199,11 +200,11 @@ function finishedLately(
 ): FinishedNote[] {
   const since = clock.wall() - limits.startTasksMs;
   const log = engine.logOf(self.project);
-  return latestFinished(log.state.tasks, log.project(self.project), limits.startTasksMax).flatMap(
+  return latestFinished(log.state.tasks, self.project, limits.startTasksMax).flatMap(
     ({ updatedAt, description, state }) => {
       if (updatedAt < since || state.status !== "done") return [];
-      const by = log.outward(state.by);
-      if (before !== null && (updatedAt <= before.finishedAt || by?.id === self.id)) return [];
+      const { by } = state;
+      if (before !== null && (updatedAt <= before.finishedAt || by?.id === idIn(log, self.id))) return [];
       return [{ description, by: by?.name ?? null, result: state.result }];
     },
   );
@@ -213,10 +214,11 @@ function finishedLately(
 function keysOf(services: Services, self: Session, before: PeerMarks | null) {
   if (before === null || before === toldNothing) return allKeysOf(services, self, before !== null);
   const log = services.engine.logOf(self.project);
+  const id = idIn(log, self.id);
   let count = 0;
   function* fresh(since: number) {
-    for (const { key, from } of itemsSince(log.state.context, log.project(self.project), since, log.now)) {
-      if (log.outward(from)?.id === self.id) continue;
+    for (const { key, from } of itemsSince(log.state.context, self.project, since, log.now)) {
+      if (from?.id === id) continue;
       count += 1;
       yield key;
     }
@@ -227,14 +229,15 @@ function keysOf(services: Services, self: Session, before: PeerMarks | null) {
 
 /** The first keys of the project, without its own if `ofOthers`; these may be among the keys that are only counted. */
 function allKeysOf({ engine }: Services, self: Session, ofOthers: boolean) {
-  const log = engine.logOf(self.project);
-  const project = log.project(self.project);
+  const { project } = self;
+  const log = engine.logOf(project);
   const { context } = log.state;
   const keys: string[] = [];
+  const id = idIn(log, self.id);
   let own = 0;
   for (const { key, from } of itemsOf(context, project, log.now)) {
     if (keys.length === limits.startKeysMax) break;
-    if (ofOthers && log.outward(from)?.id === self.id) own += 1;
+    if (ofOthers && from?.id === id) own += 1;
     else keys.push(key);
   }
   return { keys, moreKeys: Math.max(0, countItems(context, project) - own - keys.length) };
@@ -268,7 +271,7 @@ export function glance(event: HookEvent, { session }: ActionOf<"glance">): HookO
       moreHolds: keys.length - holds.length,
       waiters: [...waiters],
       waitsFor: waited === undefined ? null : { file: waited.file, holder: holderOf(event, waited) },
-      readyTasks: listOf(log.state.tasks, "ready", log.project(self.project)).size,
+      readyTasks: listOf(log.state.tasks, "ready", self.project).size,
       unread: unreadOf(engine, session),
     },
   };

@@ -77,7 +77,7 @@ const baseActions = {
 
 // What does each action, and who joins in at the points of the base, in this order.
 
-export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
+const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   ...baseActions,
   ...leadActions,
   ...rescueActions,

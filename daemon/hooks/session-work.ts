@@ -39,7 +39,7 @@ function revisionOf({ engine, presence }: RowSource, { id, worktree, branch }: S
   return `${own} ${sharedTask(engine, id)} ${touched} ${branch ?? ""} ${worktree}`;
 }
 
-/** The task that the session claimed last, if a shared log has it: its own log does not count that as a change. */
+/** The task that the session claimed last, if a shared project has it: its own log does not count that as a change. */
 function sharedTask(logs: Logs, id: string): string {
   return logOfSession(logs, id).state === logs.state ? "" : (workedOn(logs, id)[0]?.id ?? "");
 }

@@ -52,13 +52,11 @@ export function* debatePage(
 ): Steps<string> {
   // A debate is a value and they are few: these stay as they are, whatever happens between two steps.
   const { debates } = log.state;
-  const places = [...(debates.byProject.get(log.project(project))?.from(after ?? "") ?? [])].filter(
-    one => one !== after,
-  );
+  const places = [...(debates.byProject.get(project)?.from(after ?? "") ?? [])].filter(one => one !== after);
   const rows: string[] = [];
   let size = 0;
   for (const [i, debate] of places.map(place => debateAt(debates, place)).entries()) {
-    const row = JSON.stringify(log.outward(debateRow(debate)));
+    const row = JSON.stringify(debateRow(debate));
     size += row.length;
     if (rows.length > 0 && (rows.length === max || size > limits.lineBytes))
       return pageText(rows, places[i - 1]);
@@ -69,19 +67,19 @@ export function* debatePage(
 }
 
 /** Returns a debate with its entries after entry `after`, about a line of them. */
-export function* debateText(log: LogView, debate: Debate, after: number): Steps<string> {
+export function* debateText(debate: Debate, after: number): Steps<string> {
   const { participants, entries } = debate;
   const head = JSON.stringify({
     ok: true,
-    debate: log.outward(debateRow(debate)),
-    participants: participants.map(({ row }) => log.outward(row)),
+    debate: debateRow(debate),
+    participants: participants.map(({ row }) => row),
   });
   const rows: string[] = [];
   let size = head.length;
   let next: number | null = null;
   for (const [i, entry] of entries.entries()) {
     if (i < after) continue;
-    const row = JSON.stringify(log.outward(entryRow(entry, i + 1)));
+    const row = JSON.stringify(entryRow(entry, i + 1));
     size += row.length;
     if (rows.length > 0 && size > limits.lineBytes / 2) {
       next = i;
@@ -149,8 +147,8 @@ function* found(
   project: string,
 ): Steps<string | Reply> {
   const log = engine.logOf(project);
-  const debate = findDebate(log.state.debates, request.debate, log.project(project));
-  return isDebate(debate) ? yield* debateText(log, debate, request.after ?? 0) : log.outward(debate);
+  const debate = findDebate(log.state.debates, request.debate, project);
+  return isDebate(debate) ? yield* debateText(debate, request.after ?? 0) : debate;
 }
 
 /** The trail has actor and debate, without what was said. */

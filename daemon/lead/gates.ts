@@ -102,10 +102,10 @@ function aboutTask(
   const none = { openDebate: null, project };
   if (name === null) return none;
   const log = engine.logOf(project);
-  const task = findTask(log.state, name, log.project(project));
+  const task = findTask(log.state, name, project);
   if (!isTask(task)) return none;
   const openDebate = openDebateOf(log.state, task)?.id ?? null;
-  return log.outward({ openDebate, project: task.project });
+  return { openDebate, project: task.project };
 }
 
 /**

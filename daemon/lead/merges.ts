@@ -7,13 +7,13 @@ import { limits } from "../../protocol/limits.ts";
 import type { RequestType } from "../../protocol/schemas/requests.ts";
 import type { Bound } from "../core/frame/actors.ts";
 import { countUnheard, firstUnread, hasOpenMerge, mergeRow, shortName } from "../core/lead/merges.ts";
-import type { MergeOutcome, NewMerge, Runner } from "../core/lead/tables/merges.ts";
+import type { Merge, MergeOutcome, NewMerge, Runner } from "../core/lead/tables/merges.ts";
 import type { State } from "../core/state.ts";
 import type { Entry } from "../core/tables/entries.ts";
-import { isSessionOf, returnable } from "../core/tasks/leave.ts";
+import { returnable } from "../core/tasks/leave.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";
 import type { Log } from "../engine/engine.ts";
-import type { Listener, Logs } from "../engine/log-view.ts";
+import type { Listener, Logs, LogView, SharedListener } from "../engine/log-view.ts";
 import type { HookPart } from "../hooks/points.ts";
 import type { Services } from "../options.ts";
 import {
@@ -27,8 +27,8 @@ import type { Call } from "../server/call.ts";
 import type { Keyed, RowSource } from "../views/paging.ts";
 import { unreadReturn } from "./columns.ts";
 
-// The author of a branch and its tasks, where machines share the project's tasks: merges stand in this machine's log, and the
-// tasks in the shared one. Requests look them up there.
+// The author of a branch and its tasks, where machines share the project's tasks: merges stand in this machine's own log, and
+// the tasks in the shared project. Requests look them up there.
 
 type Author = NonNullable<NewMerge["author"]>;
 
@@ -45,13 +45,27 @@ export function withDoersName(
     const task = log.state.tasks.all.get(id);
     const doer = task === undefined ? null : assigneeOf(log.state, task);
     if (doer === null || doer.agent !== agent) continue;
-    if (isSessionOf(doer, session, engine.state.outbox.node))
-      return { session, agent, name: log.outward(doer).name };
+    if (idsOf(log, session).includes(doer.id)) return { session, agent, name: doer.name };
   }
   return { session, agent };
 }
 
-/** Returns the tasks that the shared log is going to give back with this outcome of the merge, as a field. */
+/** Returns what a shared project may call a session that a merge names: one of this machine, or as it was found there. */
+function idsOf(log: LogView, session: string): readonly string[] {
+  return [session, log.actor({ session, agent: null, incarnation: 0 }).session];
+}
+
+/** Returns those of a merge's tasks that its project's log can give back, and what it calls their author. */
+function toReturn(log: LogView, { tasks, author }: Pick<Merge, "tasks" | "author">) {
+  const ids = author === null ? [] : idsOf(log, author.id);
+  const all = ids.map(id => ({
+    author: id,
+    tasks: returnable(log.state, { tasks, author: id }).map(one => one.id),
+  }));
+  return all.find(one => one.tasks.length > 0) ?? { author: ids[0] ?? "", tasks: [] };
+}
+
+/** Returns the tasks that the shared project is going to give back with this outcome of the merge, as a field. */
 export function sharedTasks(
   engine: Log,
   id: string,
@@ -61,8 +75,47 @@ export function sharedTasks(
   if (outcome.is !== "returned" || merge === undefined || merge.author === null) return {};
   const log = engine.logOf(merge.project);
   if (log.state === engine.state) return {};
-  const asked = { tasks: merge.tasks, author: merge.author.id };
-  return { shared: returnable(log.state, asked, engine.state.outbox.node).map(task => task.id) };
+  return { shared: toReturn(log, merge).tasks };
+}
+
+/** Returns what gives tasks back that merges of this machine owe to shared projects. The own log has those of one that it left. */
+export function returnsOwedTasks({
+  engine,
+  clock,
+}: Pick<Services, "engine" | "clock">): SharedListener & Listener {
+  const sending = new Set<string>();
+  const look = (): void => {
+    for (const merge of engine.state.merges.all.values())
+      if (merge.owed !== undefined && !sending.has(merge.id)) giveBack(merge);
+  };
+  const giveBack = (merge: Merge): void => {
+    const { id, project, owed } = merge;
+    if (owed === undefined) return;
+    sending.add(id);
+    const again = () =>
+      clock.at(clock.now() + limits.fullRetryMs, () => {
+        sending.delete(id);
+        look();
+      });
+    const { author } = toReturn(engine.logOf(project), merge);
+    const isThere = owed.by !== null && engine.state.sessions.live.has(owed.by.session);
+    // Repeated, it is done once: meanwhile the author may have claimed the tasks again.
+    const retry = { by: "merges that came back", requestId: id, digest: "" };
+    const command = { type: "task_return", project, author, tasks: merge.tasks, ...owed, retry } as const;
+    engine.submit(
+      { ...command, by: isThere ? owed.by : null },
+      {
+        answer(reply) {
+          if (reply.ok) {
+            sending.delete(id);
+            engine.submitWithRetry({ type: "merge_settled", merge: id });
+          } else again();
+        },
+        failed: again,
+      },
+    );
+  };
+  return { commands: ["merge_report", "project_left"], stepped: look, told: () => {}, reached: look };
 }
 
 export const mergeHandlers: HandlersOf<typeof mergeRequests> = {
@@ -181,13 +234,12 @@ function* mergesElsewhereRows(
   project: string | undefined,
 ): Generator<Keyed<MergeElsewhereRow>, void> {
   for (const log of project === undefined ? logs.logs : [logs.logOf(project)]) {
-    const { mergesThere, leases } = log.state;
-    for (const [node, merges] of mergesThere) {
-      if (node === logs.state.outbox.node) continue;
-      const machine = leases.all.get(node)?.machine ?? node;
+    for (const [node, merges] of log.state.mergesThere) {
+      const where = log.elsewhere(node);
+      if (where === null) continue;
+      const { machine } = where;
       for (const merge of merges) {
-        if (project !== undefined && merge.project !== log.project(project)) continue;
-        const row = () => log.outward({ ...merge, machine });
+        const row = () => ({ ...merge, machine });
         yield { place: merge.changedAt, key: `${node} ${merge.id}`, row };
       }
     }

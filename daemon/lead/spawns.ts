@@ -22,10 +22,9 @@ import {
 import type { Reply } from "../core/tables/entries.ts";
 import { claimerOf } from "../core/tables/tasks.ts";
 import { mayBegin } from "../core/tasks/claim.ts";
-import { isSessionOf } from "../core/tasks/leave.ts";
 import { assigneeOf, blockedBy, findTask, isTask } from "../core/tasks/replies.ts";
 import type { Log } from "../engine/engine.ts";
-import type { Listener } from "../engine/log-view.ts";
+import type { Listener, SharedListener } from "../engine/log-view.ts";
 import { AnchorWatch } from "../facts/processes.ts";
 import type { HookPart } from "../hooks/points.ts";
 import type { Services } from "../options.ts";
@@ -113,12 +112,12 @@ export function spawnServices(settings: UserConfig, base: Services): Omit<SpawnS
   return { settings, startingAgents: new StartingAgents(base) };
 }
 
-// The task of a spawned agent in a project that machines share: the agent stands in this machine's log, and its task in the
-// shared one. The request looks the task up there, the daemon claims it when the agent's session is there, and tells this
+// The task of a spawned agent in a project that machines share: the agent stands in this machine's own log, and its task in
+// the store. The request looks the task up there, the daemon claims it when the agent's session is there, and tells this
 // machine's log how it ended.
 
-/** Returns the id of the task in the shared log, or why no agent may be spawned for it; null: the project is not shared. */
-export function sharedTask(
+/** Returns the id of the task in the shared project, or why no agent may be spawned for it; null: the project is not shared. */
+function sharedTask(
   engine: Log,
   project: string,
   name: string,
@@ -126,12 +125,12 @@ export function sharedTask(
 ): string | Refusal | null {
   const log = engine.logOf(project);
   if (log.state === engine.state) return null;
-  const found = findTask(log.state, name, log.project(project));
-  if (!isTask(found)) return log.outward(found);
+  const found = findTask(log.state, name, project);
+  if (!isTask(found)) return found;
   const refused =
     mayBegin(log.state, found, null, blockedBy(log.state, found)) ??
     mayRunAs(log.state, found, roleNamed(role ?? "") ?? defaultRole);
-  return refused === null ? found.id : log.outward(refused);
+  return refused === null ? found.id : refused;
 }
 
 /** Returns what claims such a task for its agent, as soon as the agent's session is there and the store answers. */
@@ -147,38 +146,19 @@ export function claimsSharedTasks({ engine, clock }: Pick<Services, "engine" | "
   };
 }
 
-/**
- * Returns what tells this machine's log how such tasks end: `own` hears the machine's log, which says at each opening of the
- * store what is shared, and `shared` the store's.
- */
-export function followsSharedTasks({ engine, clock }: Pick<Services, "engine" | "clock">): {
-  readonly own: Listener;
-  readonly shared: Listener;
-} {
+/** Returns what tells this machine's log how such tasks end. */
+export function followsSharedTasks({ engine, clock }: Pick<Services, "engine" | "clock">): SharedListener {
   const look = (spawn: Spawn) => noteEnd(engine, spawn, clock.wall());
   return {
-    own: {
-      commands: ["sharing_set"],
-      stepped: () => {
-        for (const spawn of engine.state.spawns.all.values()) look(spawn);
-      },
+    told(events) {
+      for (const { event } of events) {
+        if (!("task" in event)) continue;
+        const spawn = spawnFor(engine.state.spawns, event.task);
+        if (spawn !== undefined) look(spawn);
+      }
     },
-    shared: {
-      events: [
-        "task_claimed",
-        "task_completed",
-        "task_failed",
-        "task_released",
-        "task_removed",
-        "task_updated",
-      ],
-      stepped: (_entry, { events }) => {
-        for (const { event } of events) {
-          if (!("task" in event)) continue;
-          const spawn = spawnFor(engine.state.spawns, event.task);
-          if (spawn !== undefined) look(spawn);
-        }
-      },
+    reached() {
+      for (const spawn of engine.state.spawns.all.values()) look(spawn);
     },
   };
 }
@@ -194,13 +174,14 @@ function noteEnd(engine: Log, spawn: Spawn, wallMs: number): void {
   if (spawn.isTaskShared !== true || id === null) return;
   const log = engine.logOf(project);
   // Before a daemon reached its store for the first time, nothing is known of tasks.
-  if (log.state === engine.state || !log.state.leases.isShared) return;
+  if (log.state === engine.state || log.state.seq === 0) return;
   const task = log.state.tasks.all.get(id);
   const end: SharedTaskEnd | null =
     task === undefined ? { status: "removed", text: null } : (endIn(task.state) ?? null);
   const doer = task === undefined ? null : assigneeOf(log.state, task);
   // What others did after an agent's end is not its work.
-  const isOthers = isFinal(state) && !isSessionOf(doer, session ?? "", engine.state.outbox.node);
+  const as = log.actor({ session: session ?? "", agent: null, incarnation: 0 }).session;
+  const isOthers = isFinal(state) && doer?.id !== as;
   if (isOthers || isSame(end, taskEnd)) return;
   engine.submitWithRetry({ type: "spawn_task", spawn: spawn.id, end, wallMs });
 }

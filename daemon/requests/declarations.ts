@@ -1,6 +1,7 @@
 /** declare: turns the files of the code view into keys; the core keeps the declaration. */
 
 import { refuse } from "../../protocol/codes.ts";
+import type { KiteEvent } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import type { Actor, FileRef } from "../core/frame/actors.ts";
@@ -8,14 +9,16 @@ import type { ViewedFile } from "../core/tables/declarations.ts";
 import type { Reply } from "../core/tables/entries.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import type { Session } from "../core/tables/sessions.ts";
-import type { Logs } from "../engine/log-view.ts";
+import { isDeclared } from "../core/work/declared-elsewhere.ts";
+import type { Log } from "../engine/engine.ts";
+import { idHere, type Logs, type LogView, type SharedListener } from "../engine/log-view.ts";
 import { refs } from "../facts/facts.ts";
 import type { Needs } from "../hooks/parts.ts";
 import { declareParts } from "../leading.ts";
 import type { Services } from "../options.ts";
 import type { Call } from "../server/call.ts";
 import { isRefusal } from "../server/call.ts";
-import { overlapsThere } from "../sharing/elsewhere.ts";
+import { overlapsThere } from "../views/elsewhere.ts";
 import { forward } from "./handler.ts";
 
 export async function declare(
@@ -56,6 +59,51 @@ export async function declare(
   });
   propose(services, request, call);
 }
+
+/** Returns what tells agents of this machine that others declared the same files in a shared project. */
+export function tellsOverlaps({ engine }: Pick<Services, "engine">): SharedListener {
+  return {
+    reached: () => takeBackOverlaps(engine),
+    told(events) {
+      for (const { event, project } of events)
+        if (event.event === "declarations_overlap")
+          for (const mine of [0, 1] as const) tellOverlap(engine, engine.logOf(project), event, mine);
+      takeBackOverlaps(engine);
+    },
+  };
+}
+
+/** Takes back notices of overlaps that are over before they reached an agent: the other one struck the file off, or ended. */
+function takeBackOverlaps(engine: Log): void {
+  const { notes, sessions, declarations } = engine.state;
+  for (const { session, agent, notes: pending } of notes.pending.values()) {
+    const { project = "", worktree = "" } = sessions.live.get(session) ?? {};
+    const log = engine.logOf(project);
+    if (log.state === engine.state) continue;
+    for (const { note } of pending) {
+      if (note.what !== "overlap" || !note.other.includes("@") || !note.file.startsWith(`${worktree}/`))
+        continue;
+      const isOwn = [...declarations.live.values()].some(({ name }) => name === note.other);
+      if (isOwn || isDeclared(log.state, project, note.file.slice(worktree.length + 1), note.other)) continue;
+      engine.submitWithRetry({ type: "note_given", session, agent, note, isOver: true });
+    }
+  }
+}
+
+/** Tells the agent of one side what the other one declared, if that agent is of this machine. */
+function tellOverlap(engine: Log, log: LogView, { sides, paths, wills }: OverlapEvent, mine: 0 | 1): void {
+  const theirs = mine === 0 ? 1 : 0;
+  const { id, agent } = sides[mine];
+  const session = idHere(engine, log, id);
+  const { worktree } = engine.state.sessions.live.get(session ?? "") ?? {};
+  if (session === undefined || worktree === undefined) return;
+  // Machines name a file by its path within its worktree.
+  const file = `${worktree}/${paths[theirs]}`;
+  const note = { what: "overlap", file, other: sides[theirs].name, will: wills[theirs] } as const;
+  engine.submitWithRetry({ type: "note_given", session, agent, note });
+}
+
+type OverlapEvent = Extract<KiteEvent, { readonly event: "declarations_overlap" }>;
 
 /** Returns the answer with what overlaps on other machines, too. */
 function withOthers(logs: Logs, by: Actor, answer: Reply): Reply {

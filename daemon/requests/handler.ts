@@ -17,7 +17,7 @@ import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";
 import type { EventHub } from "../server/events.ts";
 import { actorOf, signOfLife } from "../sessions/proposals.ts";
-import type { SharedStore } from "../sharing/shared-store.ts";
+import type { Shared } from "../store/shared.ts";
 import { noteReply } from "../trail/decisions.ts";
 import type { TrailLine } from "../trail/line.ts";
 import { postedRow } from "../views/messages.ts";
@@ -51,7 +51,7 @@ export class Acknowledged {
         const letter = message?.letters.get(inboxOf(log.actor(actor)));
         if (message === undefined || letter === undefined) continue;
         const row = { ...postedRow(message), to: [{ ...letter.to, state: "acknowledged" as const }] };
-        found.push({ row: log.outward(row), bytes: message.bytes });
+        found.push({ row, bytes: message.bytes });
       }
     this.#asked.set(request, found);
   }
@@ -89,7 +89,7 @@ export class Acknowledged {
 /** Services for requests about the daemon itself. */
 export interface DaemonServices extends Services, Needs<"entry" | "config" | "calls"> {
   /** The store that this machine shares with others; null: none is set. */
-  readonly shared: SharedStore | null;
+  readonly shared: Shared | null;
   readonly version: string;
   /** Time of the start by the daemon's clock, in milliseconds. */
   readonly startedAt: number;

@@ -4,9 +4,7 @@ import { type LeadingServices, leadHandlers } from "../leading.ts";
 import { rescueHandlers } from "../rescue/restores.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Call } from "../server/call.ts";
-import { staleRead, unknownRefusal } from "../sharing/reads.ts";
-import { storeHandlers } from "../sharing/requests.ts";
-import type { StoreServices } from "../sharing/services.ts";
+import { type StoreServices, storeHandlers } from "../store/requests.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { declare } from "./declarations.ts";
 import type { DaemonServices, HandlersOf } from "./handler.ts";
@@ -16,6 +14,7 @@ import { contextHandlers, messageHandlers } from "./messages.ts";
 import { personal, personRefusal } from "./person.ts";
 import { daemonHandlers, overview } from "./query.ts";
 import { sessionHandlers } from "./sessions.ts";
+import { staleRead, unknownRefusal } from "./stale.ts";
 import { taskHandlers } from "./tasks.ts";
 
 /** The services of all handlers together. */
@@ -49,9 +48,8 @@ export function run<T extends RequestType>(
     call.reply(refusal);
     return undefined;
   }
-  const { shared } = services;
-  if (shared !== null) {
-    const stale = staleRead(services, shared, { type, request, call });
+  if (services.engine.logs.length > 1) {
+    const stale = staleRead(services, { type, request, call });
     const unknown = unknownRefusal(type, stale);
     if (unknown !== null) {
       call.reply(unknown);

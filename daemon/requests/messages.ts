@@ -179,7 +179,7 @@ function durability(
 ): Pick<ContextSet, "durable" | "keeps"> {
   if (durable !== undefined) return { durable };
   const log = engine.logOf(project);
-  return { durable: contextAt(log.state, log.project(project), key)?.durable === true, keeps: true };
+  return { durable: contextAt(log.state, project, key)?.durable === true, keeps: true };
 }
 
 /** Reads of which the log is about to have a note, by engine: many reads at once make one. */
@@ -209,10 +209,10 @@ function* shared(services: Services, request: RequestOf<"context_get">, call: Ca
   const { key } = request;
   const project = projectOf(services, request, call);
   const log = services.engine.logOf(project);
-  const item = contextAt(log.state, log.project(project), key, log.now);
+  const item = contextAt(log.state, project, key, log.now);
   if (item === undefined) return contextAbsent(key);
   noteRead(services, item, project);
-  const row = log.outward(contextRow(item, log.now));
+  const row = contextRow(item, log.now);
   yield item.bytes;
   return JSON.stringify({ ok: true, value: item.value, ...row });
 }

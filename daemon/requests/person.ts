@@ -89,7 +89,7 @@ export function personRefusal<T extends RequestType>(
   const deed = deeds[type]?.(request as never, task => {
     const project = projectOf(services, request, call);
     const log = services.engine.logOf(project);
-    return findTask(log.state, task, log.project(project));
+    return findTask(log.state, task, project);
   });
   if (deed === undefined || deed === null) return null;
   const [does, command] = deed;

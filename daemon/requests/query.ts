@@ -8,6 +8,7 @@ import type { OverviewReply, SettingsRow } from "../../protocol/schemas/overview
 import { protocolVersion, type RequestOf } from "../../protocol/schemas/requests.ts";
 import type { UserConfig } from "../config/config.ts";
 import { offRows } from "../config/off-switch.ts";
+import { sharedProjects } from "../core/sharing.ts";
 import type { Reply } from "../core/tables/entries.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import { countTasks } from "../core/tables/tasks.ts";
@@ -19,9 +20,8 @@ import type { Services } from "../options.ts";
 import { damageNow, lostNow, rescueTargets } from "../rescue/listing.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import { type Call, isRefusal, type Steps } from "../server/call.ts";
-import { elsewhereRows } from "../sharing/elsewhere.ts";
-import type { StoreServices } from "../sharing/services.ts";
-import { storeNow } from "../sharing/show.ts";
+import { type StoreServices, storeNow } from "../store/requests.ts";
+import { elsewhereRows } from "../views/elsewhere.ts";
 import { contextPage, holdRows, postedPage } from "../views/messages.ts";
 import { nowhere, page, placeIn } from "../views/paging.ts";
 import { lockRows, sessionRows, transcriptRows } from "../views/sessions.ts";
@@ -63,24 +63,14 @@ function statsOf(services: DaemonServices): StatsReply {
   };
 }
 
-/**
- * Counts the tasks of this machine's projects in all logs, once if two clones share one name. It leaves out what the own log
- * still has of projects that are shared now, and the store's projects that this machine does not share.
- */
-export function countAllTasks(logs: Logs): TaskCounts {
+/** Counts the tasks of all logs, but for what the own log still has of projects that are shared now. */
+function countAllTasks(logs: Logs): TaskCounts {
+  const [, ...shared] = logs.logs;
   const { state } = logs;
   const all = { active: 0, ready: 0, blocked: 0, failed: 0, done: 0 };
-  add(all, countTasks(state.tasks, null), 1);
-  const names = new Set<string>();
-  for (const project of state.outbox.projects.keys()) {
-    const log = logs.logOf(project);
-    const name = log.project(project);
-    if (log.state === state) continue;
-    add(all, countTasks(state.tasks, project), -1);
-    if (names.has(name)) continue;
-    names.add(name);
-    add(all, countTasks(log.state.tasks, name), 1);
-  }
+  for (const log of [{ state }, ...shared]) add(all, countTasks(log.state.tasks, null), 1);
+  if (shared.length > 0)
+    for (const { project } of sharedProjects(state)) add(all, countTasks(state.tasks, project), -1);
   return all;
 }
 
@@ -277,7 +267,7 @@ export async function overview(
 function projectTasks({ engine }: OverviewServices, project: string | null): object {
   if (project === null) return {};
   const log = engine.logOf(project);
-  return { projectTasks: countTasks(log.state.tasks, log.project(project)) };
+  return { projectTasks: countTasks(log.state.tasks, project) };
 }
 
 /** Yields the reply as text: its lists are text already. */
@@ -355,7 +345,7 @@ function answerHello(
     pid: process.pid,
     storeId,
     epoch: engine.epoch,
-    ...(shared === null ? {} : { sharedStoreId: shared.storeId ?? "" }),
+    ...(shared === null ? {} : { sharedStoreId: shared.store.id ?? "" }),
     ...(view === null ? {} : { mounted: view.mounted() }),
   });
   return undefined;

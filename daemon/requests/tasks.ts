@@ -133,8 +133,8 @@ export const taskHandlers: HandlersOf<typeof taskRequests, Services & HookParts>
     services.engine.read(() => {
       const project = projectOf(services, request, call);
       const log = logOfTask(services.engine, project, request.task);
-      const found = findTask(log.state, request.task, log.project(project));
-      call.reply(log.outward(isTask(found) ? { ok: true, task: taskRow(log.state, found) } : found));
+      const found = findTask(log.state, request.task, project);
+      call.reply(isTask(found) ? { ok: true, task: taskRow(log.state, found) } : found);
     }),
   task_claim: forward<"task_claim", Services & Needs<"calls">>({
     command: ({ task = null, labels }, { by: actor, project, wallMs }) => ({

@@ -443,7 +443,10 @@ function bookmark(cursor: string): string {
 export const inboxCommands: readonly CommandType[] = ["inbox_take", "message_ack"];
 
 /** Returns the event of the step that this entry made; null: it changed no inbox without one. */
-export function inboxEvent({ command }: Entry, { sessions }: Pick<State, "sessions">): InboxEvent | null {
+export function inboxEvent(
+  { command }: Pick<Entry, "command">,
+  { sessions }: Pick<State, "sessions">,
+): InboxEvent | null {
   const isRead = command.type === "message_ack" && command.read === true;
   if (command.type !== "inbox_take" && !isRead) return null;
   const { session: id, agent } = command.actor;

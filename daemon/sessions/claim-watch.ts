@@ -40,7 +40,7 @@ export type GoneTask = Pick<Task, "id" | "number" | "description"> & { readonly 
 
 /** Events of claims that end. Others, as `task_updated`, name who works on the task, too, and it stays theirs. */
 const endings = ["task_completed", "task_failed", "task_released"] as const;
-const areEndings: ReadonlySet<string> = new Set(endings);
+export const areEndings: ReadonlySet<string> = new Set(endings);
 
 /** Returns what tells agents of claims that a step of the log ends; it may be called for any step. */
 export function claimWatch(post: Post, log: ClaimLog): Listener {
@@ -71,7 +71,7 @@ function look(post: Post, log: ClaimLog, entry: Entry, { event, worker }: CoreEv
 }
 
 /** Returns who ended a claim by a request, null for a person; undefined: nobody did so, or another part tells the agent. */
-function doerOf(command: Command): Actor | null | undefined {
+export function doerOf(command: Command): Actor | null | undefined {
   // With a cause it is a part of the release of the agent, which is told of all that it had.
   const isRelease = command.type === "task_release" && command.cause === undefined;
   return isRelease || command.type === "task_update" ? command.by : undefined;

@@ -107,6 +107,14 @@ class NotedMap extends RowMap<object> {
   }
 }
 
+/** Returns the events of a step, each of a task with who has to know of it. */
+function withReaders({ events, readers }: Step): readonly CoreEvent[] {
+  return events.map(event => {
+    const those = "task" in event.event ? readers.get(event.event.task) : undefined;
+    return those === undefined ? event : { ...event, readers: those };
+  });
+}
+
 export class Copy {
   readonly state: State = emptyState();
   readonly names: Names;
@@ -126,7 +134,7 @@ export class Copy {
 
   constructor(names: Names) {
     this.names = names;
-    this.state.leases.isShared = true;
+    this.state.isShared = true;
     Object.assign(this.state.messages, { sent: this.#sent });
     this.#maps = new Map(
       kinds.map(kind => {
@@ -160,9 +168,13 @@ export class Copy {
 
   /** Leaves out all rows that name what is not there. */
   dropAllUnfit(): void {
-    const { tasks, messages } = this.state;
+    const { tasks, messages, parts } = this.state;
     const keys = (name: string, all: Iterable<string>) => [...all].map(key => [name, key] as const);
-    this.#dropUnfit([...keys("tasks", tasks.all.keys()), ...keys("messages", messages.all.keys())]);
+    this.#dropUnfit([
+      ...keys("tasks", tasks.all.keys()),
+      ...keys("messages", messages.all.keys()),
+      ...keys("parts", parts.all.keys()),
+    ]);
   }
 
   /** The copy is what the store has after this step. */
@@ -200,7 +212,7 @@ export class Copy {
 
   /** Leaves out rows that name what is not there, among those that came and those that need them: no rule would hold. */
   #dropUnfit(came: readonly Place[]): void {
-    const { tasks, messages, sessions } = this.state;
+    const { tasks, messages, sessions, parts } = this.state;
     const keysOf = (name: string) => came.flatMap(([kind, key]) => (kind === name ? [key] : []));
     const gone = keysOf("sessions").filter(id => !sessions.live.has(id));
     const looks = [...keysOf("tasks"), ...gone.flatMap(id => [...(tasks.claims.get(id) ?? [])])];
@@ -217,6 +229,12 @@ export class Copy {
       const lost = [...letters].find(({ to }) => !sessions.live.has(to.id));
       if (lost !== undefined)
         this.#drop("messages", key, `the message ${key} is to ${lost.to.name}, who is not there`);
+    }
+    const without = gone.flatMap(id => [...(parts.bySession.get(id) ?? [])]);
+    for (const key of new Set([...keysOf("parts"), ...without])) {
+      const { session = null, node, part } = parts.all.get(key) ?? {};
+      if (session !== null && sessions.live.get(session)?.node !== node)
+        this.#drop("parts", key, `the ${part} of ${session} is of nobody who is there`);
     }
   }
 
@@ -267,7 +285,7 @@ export class Copy {
     const step = new Step();
     work(state, { seq: state.seq, origin: { node: this.names.node, epoch: 1, n: state.seq } }, step);
     settleRoom(state);
-    return { reply: step.reply, events: step.events };
+    return { reply: step.reply, events: step.readers.size === 0 ? step.events : withReaders(step) };
   }
 
   /** Ends the values of a node that end with its daemon. */

@@ -15,16 +15,23 @@ export class StoreUnfit extends Error {
   override readonly name = "StoreUnfit";
   /** A server does not let the user in with the password that Kite has, or Kite has none: another one may mend that. */
   readonly isOfPassword: boolean;
+  /** What programs call it. */
+  readonly code: UnfitCode;
 
-  constructor(message: string, { cause, isOfPassword = false }: UnfitOptions = {}) {
+  constructor(message: string, { cause, isOfPassword = false, code = "store_away" }: UnfitOptions = {}) {
     super(message, cause === undefined ? {} : { cause });
     this.isOfPassword = isOfPassword;
+    this.code = code;
   }
 }
+
+/** `node_twice`: another home has this one's id. `level_unfit`: the program is too old. */
+export type UnfitCode = "store_away" | "node_twice" | "level_unfit";
 
 interface UnfitOptions {
   readonly cause?: unknown;
   readonly isOfPassword?: boolean;
+  readonly code?: UnfitCode;
 }
 
 /** None of the store's several servers can be used: the message names each one with its error. */
@@ -36,11 +43,6 @@ export class NoServer extends Error {
     super(failures.map(({ server, error }) => `${server}: ${errorMessage(error)}`).join("; "));
     this.errors = failures.map(({ error }) => error);
   }
-}
-
-/** The store follows a level of the schema that this program does not know. */
-export class StoreTooNew extends Error {
-  override readonly name = "StoreTooNew";
 }
 
 /**
@@ -152,6 +154,7 @@ export function lastingError(error: unknown, where: string): StoreUnfit | null {
 
 /** Returns the error of a store that cannot be used now: a lasting one says what to do. */
 export function awayError(error: unknown, where: string): Error {
+  if (error instanceof StoreAway) return error;
   return (
     lastingError(error, where) ??
     new StoreAway(`the store ${where} cannot be used now: ${errorMessage(error)}`)

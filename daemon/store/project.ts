@@ -10,6 +10,7 @@
  * rules cost an answer, never the daemon.
  */
 import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
@@ -17,10 +18,12 @@ import type { Actor } from "../core/frame/actors.ts";
 import type { State } from "../core/state.ts";
 import type { Command, CoreEvent, Due, Reply } from "../core/tables/entries.ts";
 import { claimerOf, type Task, taskOf } from "../core/tables/tasks.ts";
+import { whoOf } from "../core/tasks/replies.ts";
+import { doerOf } from "../sessions/claim-watch.ts";
 import type { Connection, Row } from "./connection.ts";
 import { Copy, loadCopy, type StepChanges, type StoredRow, saveCopy } from "./copy.ts";
 import { errorMessage, meaningOf } from "./errors.ts";
-import { compareSessions, endSession, type Present } from "./roster.ts";
+import { compareSessions, dropPartsOf, endSession, type PartValue, type Present } from "./roster.ts";
 import { inward, kinds, type Names, outward } from "./rows.ts";
 import { format, literal, textArray } from "./schema.ts";
 import type { Store, StoreProject } from "./store.ts";
@@ -89,6 +92,8 @@ export interface ProjectOptions {
   readonly path: string | null;
   /** This machine's sessions that belong to the project, in all clones that share it under this name. */
   readonly present: () => Iterable<Present>;
+  /** What others have to know of this machine there. */
+  readonly ofMachine?: () => readonly PartValue[];
   /** Hears what a step told. `isOwn`: this daemon wrote the step. */
   readonly onEvents: (events: readonly CoreEvent[], isOwn: boolean) => void;
   /** What happened lately is not known event by event. `held`: what agents of this machine worked on before. */
@@ -177,7 +182,7 @@ export class SharedProject implements StoreProject {
 
   async #saveNow(): Promise<void> {
     const { path } = this.#options;
-    if (path === null || this.#copy.stamp === this.#saved || this.#mustReload) return;
+    if (path === null || this.#isOver || this.#copy.stamp === this.#saved || this.#mustReload) return;
     const { stamp } = this.#copy;
     try {
       await saveCopy(path, this.#copy, this.asOfMs);
@@ -221,9 +226,11 @@ export class SharedProject implements StoreProject {
 
   /**
    * A clone shares the project no more: its sessions are not present, and go from the rows. What follows is for the other
-   * clones, if there are any, so the store forgets this one after that step.
+   * clones, if there are any, so the store forgets this one after that step. A later share begins with no copy of today.
    */
   end(): void {
+    const { path } = this.#options;
+    if (path !== null) this.#saving = this.#saving.then(() => rm(path, { force: true }));
     this.#isOver = true;
     this.presentChanged();
   }
@@ -347,7 +354,9 @@ export class SharedProject implements StoreProject {
     const gone = await this.#catchUp(connection);
     if (!counts) return;
     this.#due = this.#copy.due(this.#store.nowMs);
-    if (this.#due.length === 0 && !gone.some(node => this.state.sessions.byNode.has(node))) return;
+    const { sessions, parts } = this.state;
+    const isHere = (node: string) => sessions.byNode.has(node) || parts.byNode.has(node);
+    if (this.#due.length === 0 && !gone.some(isHere)) return;
     this.#mayGuess = false;
     await this.#transact(connection);
   }
@@ -393,14 +402,17 @@ export class SharedProject implements StoreProject {
     const nowMs = Number(clock[0]?.[0]);
     this.#store.clockSaid(nowMs);
     const [version, stamp, head, purged, known] = heads[0] ?? [];
-    if (version === undefined) return null;
     const own = this.#copy;
+    const has = Number(version ?? 0);
     // The store may have been restored, and written on.
-    const isSame = Number(version) === own.version ? stamp === own.stamp : known === own.stamp;
-    const follows = own.version === 0 || (isSame && Number(version) >= own.version);
+    const isSame = has === own.version ? stamp === own.stamp : known === own.stamp;
+    // If it keeps the step no more, nobody can tell.
+    if (own.version > 0 && !isSame && (has <= own.version || known !== null)) this.#store.wentBack();
+    if (version === undefined) return null;
+    const follows = own.version === 0 || (isSame && has >= own.version);
     if (!follows || own.version < Number(purged) || rows.length > limits.storeBehindMax) return null;
     return {
-      ...{ version: Number(version), stamp: String(stamp), head: String(head), nowMs },
+      ...{ version: has, stamp: String(stamp), head: String(head), nowMs },
       rows: rows as unknown as StoredRow[],
       steps: [...steps].reverse(),
       gone: gone.map(([id]) => String(id)).filter(id => id !== this.#store.options.node),
@@ -424,9 +436,11 @@ export class SharedProject implements StoreProject {
       if (its === this.#sentStamp) this.#hasBegun = true;
     }
     if (before > 0 && Number(steps[0]?.[0]) !== before + 1) this.#options.onGap?.(held);
+    // A part for an agent of this machine may have come without an event.
+    const hasParts = rows.some(([kind]) => kind === "parts");
     for (const [, events, replies] of steps) {
       const told = inward(JSON.parse(String(events)), this.names) as CoreEvent[];
-      if (told.length > 0) this.#options.onEvents(told, replies !== null);
+      if (told.length > 0 || hasParts) this.#options.onEvents(told, replies !== null);
     }
   }
 
@@ -665,7 +679,7 @@ export class SharedProject implements StoreProject {
         const answer = { reply: done.reply, version: null };
         replies.set(waiting, answer);
         if (done.reply.ok) answered.set(waiting.id, { ...waiting, answer });
-        happened(done.events, isOfPerson(waiting.command));
+        happened(withDoer(copy.state, done.events, waiting.command), isOfPerson(waiting.command));
       }
     } catch (error) {
       this.#store.trouble(`a ${culprit?.command.type ?? "look at sessions"} of ${this.name} failed`, error);
@@ -686,12 +700,14 @@ export class SharedProject implements StoreProject {
     // Whoever else did it already finds it refused, and changes nothing.
     for (const due of this.#due) events.push(...copy.apply({ type: "elapse", due }).events);
     for (const other of gone) {
-      const ids = copy.state.sessions.byNode.get(other);
-      if (ids === undefined) continue;
-      for (const id of [...ids]) events.push(...endSession(copy, id).events);
-      events.push(...copy.endValuesOf(other));
+      const { sessions, parts } = copy.state;
+      if (!sessions.byNode.has(other) && !parts.byNode.has(other)) continue;
+      for (const id of [...(sessions.byNode.get(other) ?? [])]) events.push(...endSession(copy, id).events);
+      events.push(...dropPartsOf(copy, other), ...copy.endValuesOf(other));
     }
-    if (this.#compared !== this.#presence) events.push(...compareSessions(copy, this.#options.present()));
+    if (this.#compared === this.#presence) return events;
+    const { present, ofMachine } = this.#options;
+    events.push(...compareSessions(copy, present(), ofMachine?.()));
     return events;
   }
 
@@ -719,6 +735,14 @@ function firstOf<One>(all: Iterable<One>, max: number): One[] {
 /** Ends the transaction, or the connection, which does the same. */
 async function rolledBack(connection: Connection): Promise<void> {
   await connection.query("ROLLBACK").catch(() => connection.destroy());
+}
+
+/** Returns the events with who ended a claim. */
+function withDoer(state: State, events: readonly CoreEvent[], command: Command): readonly CoreEvent[] {
+  const doer = doerOf(command);
+  if (doer === undefined) return events;
+  const by = doer === null ? null : whoOf(state, doer);
+  return events.map(event => (event.worker === undefined ? event : { ...event, by }));
 }
 
 /** Whether a person asks, who is null in the command. */

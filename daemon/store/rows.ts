@@ -9,7 +9,6 @@ import * as z from "zod";
 import { personIdOf } from "../../protocol/names.ts";
 import { placeOf } from "../core/frame/records.ts";
 import { addMessage, changeSender, type NewMessage, putLetter } from "../core/messages/inbox.ts";
-import { personAt } from "../core/nodes/people.ts";
 import {
   plainMessage,
   plainSession,
@@ -22,6 +21,7 @@ import {
 } from "../core/state.ts";
 import { type ContextItem, contextRecords, itemKey } from "../core/tables/context.ts";
 import { dropLetter, inboxKey, type Letter, type Message, sortKeyOf } from "../core/tables/messages.ts";
+import { type PartRow, partKey } from "../core/tables/parts.ts";
 import { removeSession, type Session } from "../core/tables/sessions.ts";
 import {
   insertTasks,
@@ -32,6 +32,8 @@ import {
   setDependencies,
   type Task,
 } from "../core/tables/tasks.ts";
+import { keepingEnded } from "../core/work/declared-elsewhere.ts";
+import { dropPart, putPart } from "../core/work/shared-parts.ts";
 
 /** Who this machine is in the store, and what its project is called on both sides. */
 export interface Names {
@@ -87,6 +89,11 @@ export function outward(value: unknown, names: Names, persons = true): unknown {
         : inSession(name, own => withEnding(own, machine)),
     person: row => (row === null && persons ? person : row),
   });
+}
+
+/** What the people of other machines call one of a machine. */
+function personAt(machine: string): string {
+  return `a person at ${machine}`;
 }
 
 /** Returns a value of the store as this machine calls it. */
@@ -235,6 +242,7 @@ function parsed(text: string): unknown {
 function keyHere(name: string, key: string, names: Names): string {
   const plain = String(parsed(`"${key}"`) ?? key);
   if (name === "sessions") return withoutEnding(plain, names.node);
+  if (name === "parts") return inFirst(plain, session => withoutEnding(session, names.node));
   return name === "context" ? itemKey(names.project, plain) : plain;
 }
 
@@ -426,6 +434,8 @@ function takeMessages(table: State["messages"], rows: Came<NewMessage>, isUndo: 
       const before = known.letters.get(key);
       if (isUndo || before === undefined || lastingState(before) !== letter.state)
         putLetter(table, known, letter);
+      else if (before.undelivered !== letter.undelivered)
+        putLetter(table, known, { ...letter, state: before.state });
     }
     for (const [key, letter] of [...known.letters]) if (!now.has(key)) dropLetter(table, known, letter);
   }
@@ -490,8 +500,42 @@ const debates = kind<StoredDebate, StoredDebate>(
   },
 );
 
-/** The tables that machines share. A further one is one more entry. Sessions come first, as the others name them. */
-export const kinds: readonly Kind[] = [sessions, tasks, messages, context, debates];
+const parts = kind<PartRow, PartRow>(
+  "parts",
+  z
+    .looseObject({
+      ...{ project: z.string(), node: z.string(), session: z.string().nullable(), part: z.string() },
+      ...{ machine: z.string().optional(), agent: z.string().nullable() },
+      told: z.custom(value => value !== undefined && value !== null),
+    })
+    .refine(({ session, agent }) => session !== null || agent === null),
+  partKey,
+  {
+    sign: "part",
+    install: (state, map) => Object.assign(state.parts, { all: map }),
+    form: same,
+    keyThere: (key, { node }) => keyText(inFirst(key, id => withEnding(id, node))),
+    take(state, rows, isUndo) {
+      for (const [key, form] of rows) {
+        const take = () => (form === null ? dropPart(state, key, null) : putPart(state, form, null));
+        const { session, agent } = state.parts.all.get(key) ?? {};
+        if (isUndo || session == null || agent === undefined) take();
+        else keepingEnded(state, { session, agent }, take);
+      }
+    },
+  },
+);
+
+/** Changes the part of the text before its first line's end. */
+function inFirst(text: string, change: (first: string) => string): string {
+  const end = text.indexOf("\n");
+  return end === -1 ? change(text) : change(text.slice(0, end)) + text.slice(end);
+}
+
+/**
+ * The tables that machines share. A further one is one more entry. Sessions come first, as the others name them.
+ */
+export const kinds: readonly Kind[] = [sessions, tasks, messages, context, debates, parts];
 
 const counted = ["tasks", "messages", "context", "debates"] as const;
 

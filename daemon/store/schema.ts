@@ -6,8 +6,9 @@
  * never changes here: a further one makes the next format. A program writes to no store of another format than its own.
  */
 import { randomBytes } from "node:crypto";
+import { shellArgument } from "../../protocol/text.ts";
 import type { Connection } from "./connection.ts";
-import { lastingError, StoreAway, StoreTooNew, StoreUnfit, sqlState } from "./errors.ts";
+import { lastingError, StoreAway, StoreUnfit, sqlState } from "./errors.ts";
 
 /** Returns the name of one of Kite's tables, views or functions, as statements write it. Throws on a schema of another form. */
 export function tableName(schema: string, table: string): string {
@@ -142,21 +143,30 @@ interface StoreIdentity {
   readonly format: number;
 }
 
+/** A store as it is looked for. */
+interface StorePlace {
+  /** As people name it. */
+  readonly where: string;
+  /** The id of the store with which this machine shares; null: any, and tables are made where there are none. */
+  readonly expected: string | null;
+  /** The address of the expected store, if the setting has another one now. */
+  readonly former: string | null;
+}
+
 /**
- * Makes what the store lacks of this format, and returns its id. Machines that do so at once wait for each other. `expected`:
- * the store that this machine shares with; null: any, and tables are made where there are none. Rejects
- * - with `StoreTooNew` if the tables have a later format;
- * - with `StoreUnfit` if the user may not make the tables, or the schema has those of something else;
+ * Makes what the store lacks of this format, and returns its id. Machines that do so at once wait for each other. Rejects
+ * - with `StoreUnfit` if the tables have a later format, are those of another store or of something else, or may not be made;
  * - with `StoreAway` if the expected tables are not there now;
  * - with an error of the connection.
  */
 export async function prepareSchema(
   connection: Connection,
   schema: string,
-  { where, expected }: { readonly where: string; readonly expected: string | null },
+  place: StorePlace,
 ): Promise<string> {
+  const { where } = place;
   const found = await readIdentity(connection, schema);
-  checkIdentity(found, where, expected);
+  checkIdentity(found, place);
   if (found?.format === format) return found.store;
   if (found === null) await refuseOther(connection, schema, where);
   try {
@@ -166,7 +176,7 @@ export async function prepareSchema(
   }
   const made = await readIdentity(connection, schema);
   if (made === null) throw new Error("Kite's tables were removed while they were made");
-  checkIdentity(made, where, expected);
+  checkIdentity(made, place);
   return made.store;
 }
 
@@ -192,7 +202,8 @@ async function readIdentity(connection: Connection, schema: string): Promise<Sto
   }
 }
 
-function checkIdentity(found: StoreIdentity | null, where: string, expected: string | null): void {
+function checkIdentity(found: StoreIdentity | null, { where, expected, former }: StorePlace): void {
+  if (expected !== null && found?.store !== expected && former !== null) throw otherStore(former);
   // They may be on their way back from a backup: nobody makes others in their place.
   if (found === null && expected !== null)
     throw new StoreAway(
@@ -204,18 +215,28 @@ function checkIdentity(found: StoreIdentity | null, where: string, expected: str
       `the store ${where} is another one than this machine shares with: put that one's backup back, or go on without it: kite store leave --away`,
     );
   if (found.format > format)
-    throw new StoreTooNew(
+    throw new StoreUnfit(
       `the store ${where} has format ${found.format}, and this Kite knows ${format}: update Kite on this machine`,
+      { code: "level_unfit" },
     );
 }
 
-/** Refuses a schema that has tables, and none of this program's. They stay as they are. */
-async function refuseOther(connection: Connection, schema: string, where: string): Promise<void> {
+function otherStore(former: string): StoreUnfit {
+  const back = `kite config set store ${shellArgument(former)} && kite down && kite up`;
+  return new StoreUnfit(
+    `the setting store names another store than ${former}, which this machine joined: nothing is shared there before a person says so. ` +
+      `To go back: ${back}. To change: go back, then kite store leave (if the former store is gone: kite store leave --away, at once), then kite store join URL`,
+  );
+}
+
+/** Rejects with `StoreUnfit` if the schema has tables, and none of this program's. They stay as they are. */
+export async function refuseOther(connection: Connection, schema: string, where: string): Promise<void> {
   const [row] = await connection.query(
     "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY 1 LIMIT 1",
     [schema],
   );
-  if (row === undefined) return;
+  // Another machine may have made Kite's meanwhile.
+  if (row === undefined || (await readIdentity(connection, schema)) !== null) return;
   throw new StoreUnfit(
     `the schema ${schema} of ${where} has tables that this Kite did not make (${String(row[0])}): use another database, ` +
       `or, if nobody needs them any more, drop them: DROP SCHEMA ${schema} CASCADE`,

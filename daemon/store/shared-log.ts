@@ -9,18 +9,23 @@
 import { createHash } from "node:crypto";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { TaskImportReply } from "../../protocol/schemas/task.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { sharedCommands } from "../core/apply.ts";
 import type { Actor, Retry } from "../core/frame/actors.ts";
 import { inboxOf } from "../core/messages/inbox.ts";
+import { hasNothing, isIdle, whoMakesRoom } from "../core/sessions/room.ts";
+import { sharedProjects, sharingOf } from "../core/sharing.ts";
 import type { State } from "../core/state.ts";
 import type { Command, CommandOf, CoreEvent, Entry, Grant, Reply, Step } from "../core/tables/entries.ts";
+import { type Session, sessionsAt, suspendedAt } from "../core/tables/sessions.ts";
+import { machinePartRules, partRules } from "../core/work/shared-parts.ts";
 import { type Caller, messageIdsIn } from "../engine/answers.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine, Log } from "../engine/engine.ts";
-import { type LogView, ownView } from "../engine/log-view.ts";
+import { type Elsewhere, type LogView, ownView } from "../engine/log-view.ts";
 import { type HeldClaim, SharedProject } from "./project.ts";
-import type { Present } from "./roster.ts";
+import type { PartValue, Present } from "./roster.ts";
 import { idInCopy } from "./rows.ts";
 import type { Store } from "./store.ts";
 
@@ -37,7 +42,9 @@ export interface SharedLogParts {
   /** What the paths of kept copies begin with; null: none are kept. */
   readonly copies: string | null;
   /** Hears what happened in a shared project; `isOwn`: this machine did it. */
-  readonly onEvents: (events: readonly CoreEvent[], isOwn: boolean) => void;
+  readonly onEvents: (project: SharedProject, events: readonly CoreEvent[], isOwn: boolean) => void;
+  /** A request of this machine was done in a shared project. */
+  readonly onDone: (command: Command) => void;
   /** What happened lately in a project is not known event by event. `held`: what this machine's agents worked on before. */
   readonly onGap: (project: SharedProject, held: readonly HeldClaim[]) => void;
   /** The store was reached, and the copy is what it has. */
@@ -58,6 +65,8 @@ export class SharedLog implements Log {
   readonly #before = new BoundedMap<string, string>({ entriesMax: limits.sessionNamesKeptMax });
   readonly #saving: NodeJS.Timeout;
   #count = 0;
+  /** Of the own log, when the others were last to see what it tells. */
+  #partsRevision = 0;
   /** Until then events do not wait for the store, which was too slow for one. */
   #slowUntilMs = 0;
 
@@ -66,15 +75,18 @@ export class SharedLog implements Log {
     this.#own = parts.own;
     this.#ownView = parts.own.logOf(null);
     this.#saving = setInterval(() => void this.#save(), limits.storeCopyPauseMs);
+    for (const { project, as } of sharedProjects(parts.own.state)) this.open(project, as);
   }
 
   /** Begins to share a project of this machine, which all machines call `name`. */
   open(local: string, name: string): SharedProject {
     const { store, copies, onEvents, onGap, onReached } = this.#parts;
     const project: SharedProject = new SharedProject({
-      ...{ store, name, local, onEvents },
+      ...{ store, name, local },
+      onEvents: (events, isOwn) => onEvents(project, events, isOwn),
       path: copies === null ? null : `${copies}-${digestOf(local)}`,
       present: () => this.#present(name),
+      ofMachine: () => this.#toldOf(name),
       onGap: held => onGap(project, held),
       onReached: () => onReached(project),
     });
@@ -96,9 +108,18 @@ export class SharedLog implements Log {
     return this.#opened.get(local)?.project;
   }
 
+  /** The shared projects, with each clone of one for itself. */
+  *projects(): Generator<SharedProject, void> {
+    for (const { project } of this.#opened.values()) yield project;
+  }
+
   /** An entry of the own log was applied. */
   stepped({ command }: Entry, { events }: Step): void {
-    if (!ofSessions.has(command.type)) return;
+    if (command.type === "project_share" || command.type === "project_left") this.#follow(command.project);
+    const { partsRevision } = this.#own.state;
+    const isSame = partsRevision === this.#partsRevision;
+    this.#partsRevision = partsRevision;
+    if (isSame && !ofSessions.has(command.type)) return;
     if (command.type === "session_begin")
       for (const { event } of events)
         if (event.event === "session_ended" && event.cause === "continued")
@@ -106,15 +127,43 @@ export class SharedLog implements Log {
     for (const { project } of this.#opened.values()) project.presentChanged();
   }
 
-  *#present(name: string): Generator<Present, void> {
+  /** Opens a project that is shared now, and ends one that is shared no more. */
+  #follow(local: string): void {
+    const sharing = sharingOf(this.#own.state, local);
+    if (sharing === undefined) this.end(local);
+    else if (!this.#opened.has(local)) this.open(local, sharing.as);
+  }
+
+  /** Returns the clones that share this name. */
+  #localsOf(name: string): ReadonlySet<string> {
     const locals = new Set<string>();
     for (const [local, { project }] of this.#opened) if (project.name === name) locals.add(local);
-    for (const session of this.#own.state.sessions.live.values()) {
+    return locals;
+  }
+
+  /** Returns what others have to know of this machine in the project. */
+  #toldOf(name: string): readonly PartValue[] {
+    const { state } = this.#own;
+    const locals = this.#localsOf(name);
+    return [...machinePartRules(state)].flatMap(([part, rules]) => {
+      const told = locals.size === 0 ? null : rules.tell(state, locals);
+      return told === null ? [] : [{ agent: null, part, told }];
+    });
+  }
+
+  *#present(name: string): Generator<Present, void> {
+    const locals = this.#localsOf(name);
+    const { state } = this.#own;
+    const rules = [...partRules(state)];
+    for (const session of state.sessions.live.values()) {
       if (!locals.has(session.project)) continue;
       const { id, branch, client, registeredAt, agents, incarnations } = session;
       yield {
         ...{ id, name: session.name, branch, client, registeredAt, agents, incarnations },
         before: this.#beforeOf(id),
+        parts: rules.flatMap(([part, { tell }]) =>
+          tell === undefined ? [] : [...tell(state, id)].map(([agent, told]) => ({ agent, part, told })),
+        ),
       };
     }
   }
@@ -148,7 +197,9 @@ export class SharedLog implements Log {
   }
 
   get logs(): readonly LogView[] {
-    return [this.#ownView, ...[...this.#opened.values()].map(({ view }) => view)];
+    // Clones that share one name have the same rows: one of them shows these.
+    const names = new Map([...this.#opened.values()].map(one => [one.project.name, one.view]));
+    return [this.#ownView, ...names.values()];
   }
 
   logOf(project: string | null): LogView {
@@ -160,9 +211,45 @@ export class SharedLog implements Log {
   }
 
   submit(command: Command, caller: Caller): number {
+    if (command.type === "session_begin") return this.#begin(command, caller);
+    if (command.type === "task_import" && this.#opened.size > 0) {
+      const [first, ...more] = this.#piecesOf(command);
+      if (first !== undefined && more.length > 0) return this.#importAll([first, ...more], caller);
+    }
+    return this.#submit(command, caller);
+  }
+
+  /** Returns the import as one for each log that it is about. */
+  #piecesOf(command: TaskImport): TaskImport[] {
+    const groupOf = ({ project }: { readonly project: string }) =>
+      this.#opened.has(project) ? project : null;
+    const groups = new Set(command.tasks.map(groupOf));
+    return [...groups].map(group => ({
+      ...command,
+      tasks: command.tasks.filter(task => groupOf(task) === group),
+    }));
+  }
+
+  /** Imports one after the other: what is there already is skipped, so a repeat may do so again. */
+  #importAll([next, ...others]: readonly [TaskImport, ...TaskImport[]], caller: Caller): number {
+    const [second, ...more] = others;
+    if (second === undefined) return this.#submit(next, caller);
+    const answer = (first: Reply) => {
+      if (!first.ok) return caller.answer(first);
+      const rest = (reply: Reply) => caller.answer(reply.ok ? bothImported(first, reply) : reply);
+      this.#importAll([second, ...more], { ...caller, answer: rest });
+    };
+    return this.#submit(next, { ...caller, answer });
+  }
+
+  #submit(command: Command, caller: Caller): number {
     const project = this.#projectOf(command);
     if (project === undefined) return this.#own.submit(command, caller);
     this.#count -= 1;
+    if (sharingOf(this.#own.state, project.local)?.is === "leaving") {
+      setImmediate(() => (caller.failed === undefined ? caller.answer(leaving) : caller.failed()));
+      return this.#count;
+    }
     const asked = command.type === "message_ack" ? this.#ackOwn(command) : command;
     const named = this.#named(asked, project);
     if (named === null) {
@@ -176,11 +263,57 @@ export class SharedLog implements Log {
         ? undefined
         : { id: JSON.stringify([node, retry.by, retry.requestId]), digest: retry.digest };
     void project.submit(plain as Command, request).then(({ reply }) => {
+      if (reply.ok) this.#parts.onDone(command);
       const failed = !reply.ok && reply.code === "store_away" ? caller.failed : undefined;
       if (failed === undefined) caller.answer(reply);
       else failed();
     });
     return this.#count;
+  }
+
+  /** Ends first the session that makes room, if the own log would end one that has something in a shared project. */
+  #begin(command: CommandOf<"session_begin"> & { readonly type: "session_begin" }, caller: Caller): number {
+    const gives = this.#opened.size === 0 ? null : this.#whoMakesRoom(command);
+    if (gives !== null && "ok" in gives) {
+      setImmediate(() => caller.answer(gives));
+      this.#count -= 1;
+      return this.#count;
+    }
+    if (gives !== null)
+      this.#own.submitWithRetry({
+        type: "session_end",
+        session: gives.id,
+        incarnation: null,
+        cause: "ended",
+      });
+    return this.#own.submit(command, caller);
+  }
+
+  /**
+   * Returns the session that has to end before this one begins. Null: there is room, or the own log's choice has nothing in its
+   * shared project either. Refuses if every session that the own log may end has something there.
+   */
+  #whoMakesRoom({ session, anchor }: CommandOf<"session_begin">): Session | Refusal | null {
+    const { state } = this.#own;
+    const goesOn = anchor !== null && suspendedAt(state.sessions, anchor) !== undefined;
+    if (state.sessions.live.has(session) || goesOn) return null;
+    const first = whoMakesRoom(state, anchor);
+    if (first === undefined || this.#hasNothingThere(first)) return null;
+    const others = isIdle(state, first)
+      ? [...state.sessions.idle].flatMap(id => state.sessions.live.get(id) ?? [])
+      : anchor === null
+        ? []
+        : sessionsAt(state.sessions, anchor).filter(one => hasNothing(state, one));
+    const gives = others.find(one => this.#hasNothingThere(one));
+    const error = `no session can make room for ${session}: each has a lock, a wait, a task or an unread message here or in the shared store; end some first`;
+    return gives ?? refuse("too_many_sessions", error);
+  }
+
+  /** It may have something in a project that nobody has read. */
+  #hasNothingThere({ id, project }: Session): boolean {
+    const shared = this.projectAt(project);
+    if (shared === undefined) return true;
+    return shared.version > 0 && hasNothing(shared.state, { id: idInCopy(id, shared.names) });
   }
 
   submitWithRetry(command: Command): void {
@@ -315,9 +448,17 @@ function viewOf(project: SharedProject, store: Store): LogView {
     },
   });
   const actor = (one: Actor): Actor => ({ ...one, session: idInCopy(one.session, project.names) });
-  return Object.defineProperty(Object.assign(view, { actor }), "asOfMs", {
+  const elsewhere = (node: string) => elsewhereIn(store, node);
+  return Object.defineProperty(Object.assign(view, { actor, elsewhere }), "asOfMs", {
     get: () => (store.refusal === null ? undefined : project.asOfMs || null),
   });
+}
+
+/** Returns the machine of a node's sessions, as it was seen last; null: it is this one. */
+function elsewhereIn({ options, nodes }: Store, node: string): Elsewhere | null {
+  if (node === options.node) return null;
+  const seen = nodes.find(one => one.node === node);
+  return { machine: seen?.machine ?? node, isAway: seen?.isAway ?? true };
 }
 
 function speakerOf(command: Command): Actor | null {
@@ -342,6 +483,24 @@ function digestOf(local: string): string {
   return createHash("sha256").update(local).digest("hex").slice(0, 16);
 }
 
+type TaskImport = CommandOf<"task_import"> & { readonly type: "task_import" };
+
+/** Returns the reply to an import whose tasks went into two logs. */
+function bothImported(first: Reply, second: Reply): Reply {
+  const [a, b] = [first as unknown as TaskImportReply, second as unknown as TaskImportReply];
+  return {
+    ok: true,
+    imported: a.imported + b.imported,
+    skipped: [...a.skipped, ...b.skipped],
+    debatesDropped: [...a.debatesDropped, ...b.debatesDropped],
+  } satisfies TaskImportReply;
+}
+
 const unregistered: Refusal = refuse("unknown_session", "the session is not registered; send register first");
+
+const leaving: Refusal = refuse(
+  "store_busy",
+  "this machine is leaving the shared store; nothing was changed, try again in a moment",
+);
 
 const slow: Refusal = refuse("store_away", "the shared store is slow; its messages come with a later event");

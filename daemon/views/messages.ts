@@ -12,7 +12,7 @@ import type { State } from "../core/state.ts";
 import type { ContextItem, Message, Messages } from "../core/tables/base-state.ts";
 import { isThere, itemKey } from "../core/tables/context.ts";
 import { sortKeyOf } from "../core/tables/messages.ts";
-import { idsIn, type Logs, type LogView } from "../engine/log-view.ts";
+import { idIn, type Logs, type LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/call.ts";
 import {
   hasRowsOf,
@@ -61,7 +61,7 @@ export function* inboxPage(
   let size = 0;
   let last: string | undefined;
   let next: string | undefined;
-  for (const [box, log, message, letter] of lettersIn(inboxes)) {
+  for (const [box, message, letter] of lettersIn(inboxes)) {
     if (stateOf(letter) === "unread") unread += 1;
     const isBehind = box > behind.box || (box === behind.box && message.order > behind.order);
     const isWanted =
@@ -73,7 +73,7 @@ export function* inboxPage(
       yield passedCost;
       continue;
     }
-    const row = JSON.stringify(log.outward(messageRow(message, letter)));
+    const row = JSON.stringify(messageRow(message, letter));
     size += row.length;
     if (last !== undefined && (messages.length === max || size > limits.lineBytes / 2)) next = last;
     else {
@@ -86,19 +86,22 @@ export function* inboxPage(
   return `{"ok":true,"messages":[${messages.join(",")}],"unread":${unread}${more}}`;
 }
 
-/** Which messages: those that the sessions with these `ids` in the log sent or got. Undefined: those of all sessions. */
+/** Which messages: those that the session, as the log calls it, sent or got. Undefined: those of all sessions. */
 interface PostedOf extends Pick<RowsOf, "from"> {
-  readonly ids?: readonly string[] | undefined;
+  readonly session?: string | undefined;
 }
 
 /** Messages that are in any inbox of a log, in the order of sending. */
-export function* postedRows(log: LogView, { ids, from }: PostedOf = {}): Generator<Keyed<PostedRow>, void> {
+export function* postedRows(
+  log: LogView,
+  { session, from }: PostedOf = {},
+): Generator<Keyed<PostedRow>, void> {
   const { messages } = log.state;
-  for (const message of ids === undefined
+  for (const message of session === undefined
     ? messagesFrom(messages, from?.place ?? 0)
-    : messagesOf(messages, ids)) {
+    : messagesOf(messages, session)) {
     const { id: key, order: place } = message;
-    yield { place, key, row: () => log.outward(postedRow(message)) };
+    yield { place, key, row: () => postedRow(message) };
   }
 }
 
@@ -112,34 +115,31 @@ interface PostedWanted extends PageOf {
 
 /** Returns a page of messages, in the order of sending in each log: the own one writes of merges and freezes in any project. */
 export function postedPage(logs: Logs, wanted: PostedWanted): Steps<string | Refusal> {
-  return logPage(logs, { ...wanted, project: null }, (log, of) => postedPart(logs, log, wanted, of));
+  return logPage(logs, { ...wanted, project: null }, (log, of) => postedPart(log, wanted, of));
 }
 
 function* postedPart(
-  logs: Logs,
   log: LogView,
   { project, id }: PostedWanted,
   { max, room, after }: PartOf,
 ): Steps<Part | Refusal> {
   const from = after === undefined ? null : placeIn(after);
   if (from === "nowhere") return nowhere();
-  const ids = id === undefined ? undefined : idsIn(logs, log, id);
+  const session = id === undefined ? undefined : idIn(log, id);
   const wanted = (row: PostedRow) =>
     (project === null || row.project === project) &&
-    (id === undefined || row.from?.id === id || row.to.some(to => to.id === id));
-  return yield* part(postedRows(log, { ids, from }), { wanted, from, max, room });
+    (session === undefined || row.from?.id === session || row.to.some(to => to.id === session));
+  return yield* part(postedRows(log, { session, from }), { wanted, from, max, room });
 }
 
-/** Yields the messages that these sessions or their agents sent or got, in the order of sending. */
-function* messagesOf(messages: Messages, sessions: readonly string[]): Generator<Message, void> {
+/** Yields the messages that the session or its agents sent or got, in the order of sending. */
+function* messagesOf(messages: Messages, session: string): Generator<Message, void> {
   const found = new SortedKeys();
-  for (const session of sessions) {
-    for (const inbox of messages.bySession.get(session) ?? [])
-      for (const place of messages.inboxes.get(inbox)?.all ?? []) found.add(place);
-    for (const id of messages.bySender.get(session) ?? []) {
-      const message = messages.all.get(id);
-      if (message !== undefined) found.add(sortKeyOf(message));
-    }
+  for (const inbox of messages.bySession.get(session) ?? [])
+    for (const place of messages.inboxes.get(inbox)?.all ?? []) found.add(place);
+  for (const id of messages.bySender.get(session) ?? []) {
+    const message = messages.all.get(id);
+    if (message !== undefined) found.add(sortKeyOf(message));
   }
   // The reader may be interrupted, and a message may go meanwhile.
   for (const place of found) {
@@ -168,13 +168,12 @@ export function postedRow(message: Message): PostedRow {
 
 function* lettersIn(inboxes: readonly Inbox[]) {
   for (const [box, { log, key }] of inboxes.entries())
-    for (const [message, letter] of lettersOf(log.state.messages, key))
-      yield [box, log, message, letter] as const;
+    for (const [message, letter] of lettersOf(log.state.messages, key)) yield [box, message, letter] as const;
 }
 
 /** Returns the place that `next` of a page over so many inboxes names, or null if it is no such place. */
 export function inboxPlaceOf(next: string, boxes: number): InboxPlace | null {
-  const [, box = `${boxes - 1}`, order] = /^(?:(\d)\.)?m-([0-9a-z]{1,11})$/.exec(next) ?? [];
+  const [, box = `${boxes - 1}`, order] = /^(?:(\d)\.)?ms?-([0-9a-z]{1,11})$/.exec(next) ?? [];
   if (order === undefined || Number(box) >= boxes) return null;
   return { box: Number(box), order: Number.parseInt(order, 36) };
 }
@@ -218,7 +217,7 @@ function* contextPart(
   { max, after }: PartOf,
 ): Steps<Part> {
   const { places, items } = log.state.context;
-  const begin = project === null ? "" : itemKey(log.project(project), prefix);
+  const begin = project === null ? "" : itemKey(project, prefix);
   const rows: string[] = [];
   let shown: string | undefined;
   let last = after;
@@ -232,7 +231,7 @@ function* contextPart(
     const isWanted =
       item?.key.startsWith(prefix) === true && isThere(item, log.now) && hasRowsOf(logs, log, item.project);
     if (isWanted && rows.length === max) return { rows, next: shown };
-    const row = isWanted ? JSON.stringify(log.outward(contextRow(item, log.now))) : null;
+    const row = isWanted ? JSON.stringify(contextRow(item, log.now)) : null;
     if (row !== null) {
       rows.push(row);
       shown = place;

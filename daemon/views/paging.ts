@@ -189,14 +189,11 @@ export function nowhere(): Refusal {
 }
 
 /**
- * Whether the log is the one that has the project's rows, and the project one of this machine. What this machine's own log
- * has of a shared project is from before it was shared. The store may have projects that this machine does not share.
- * `project`: as the log calls it.
+ * Whether the log is the one that has the project's rows. What this machine's own log has of a shared project is from before it
+ * was shared.
  */
 export function hasRowsOf(logs: Logs, log: LogView, project: string): boolean {
-  if (log.state === logs.state) return logs.logOf(project).state === log.state;
-  for (const shared of logs.state.outbox.projects.values()) if (shared === project) return true;
-  return false;
+  return logs.logOf(project).state === log.state;
 }
 
 /**

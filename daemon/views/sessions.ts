@@ -17,7 +17,7 @@ import { sessionsFrom } from "../core/tables/sessions.ts";
 import { claimerOf, type Task } from "../core/tables/tasks.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import { declaredField } from "../core/work/overlaps.ts";
-import { idsIn, type Logs, logOfSession } from "../engine/log-view.ts";
+import { idIn, type Logs, logOfSession } from "../engine/log-view.ts";
 import { latestDialog, type Pulse } from "../sessions/presence.ts";
 import { columnsOf } from "./columns.ts";
 import type { Keyed, RowSource, RowsOf } from "./paging.ts";
@@ -152,7 +152,7 @@ export function claimsBy(logs: Logs, session: string, agent?: string | null): Ta
 
 function sharedClaims(logs: Logs, session: string): Task[] {
   const log = logOfSession(logs, session);
-  return idsIn(logs, log, session).flatMap(id => claimsOf(log.state, id));
+  return claimsOf(log.state, idIn(log, session));
 }
 
 /** Positions of files with waiters only come after those of all grants. */

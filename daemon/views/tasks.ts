@@ -47,7 +47,7 @@ function* taskPart(
 ): Steps<Part> {
   const { state } = log;
   const { label = "" } = request;
-  const project = typeof request.project === "string" ? log.project(request.project) : null;
+  const project = typeof request.project === "string" ? request.project : null;
   const name = targets[request.target] ?? request.status ?? "all";
   const byLabel = name === "ready" && project !== null ? label : "";
   const rows: string[] = [];
@@ -60,7 +60,7 @@ function* taskPart(
     if (place === last) continue;
     const task = taskAt(state.tasks, place);
     const isShown = hasRowsOf(logs, log, task.project) && isWanted(log, task, request);
-    const row = isShown ? JSON.stringify(log.outward(taskRow(state, task))) : null;
+    const row = isShown ? JSON.stringify(taskRow(state, task)) : null;
     size += row?.length ?? 0;
     const isFull = rows.length > 0 && row !== null && (rows.length === max || size > room);
     if (last !== undefined && (isFull || scanned === limits.tasksScannedMax)) return { rows, next: last };
@@ -77,7 +77,7 @@ function* taskPart(
 function isWanted(log: LogView, task: Task, { assignee, label, text, status }: RequestOf<"query">): boolean {
   if (status !== undefined && task.state.status !== status) return false;
   if (label !== undefined && !task.labels.includes(label)) return false;
-  if (assignee !== undefined && log.outward(assigneeOf(log.state, task))?.id !== assignee) return false;
+  if (assignee !== undefined && assigneeOf(log.state, task)?.id !== assignee) return false;
   if (text === undefined) return true;
   const part = text.toLowerCase();
   return task.id.includes(part) || task.description.toLowerCase().includes(part);

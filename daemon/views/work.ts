@@ -5,14 +5,13 @@ import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
 import type { RiskRow, WriteRow } from "../../protocol/work.ts";
-import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { DirtyFile, Writes } from "../core/tables/base-state.ts";
 import { type Declaration, declarationsOf } from "../core/tables/declarations.ts";
 import { noteKey } from "../core/tables/messages.ts";
-import { isAlive } from "../core/tables/naming.ts";
+import { isAlive, isElsewhere } from "../core/tables/naming.ts";
 import { isOpen, latestOf, sideRow } from "../core/work/dirty-files.ts";
 import { declarationRow } from "../core/work/overlaps.ts";
-import type { Logs, LogView } from "../engine/log-view.ts";
+import { elsewhereOf, type Logs, type LogView } from "../engine/log-view.ts";
 import type { FileState } from "../facts/git/status.ts";
 import type { Services } from "../options.ts";
 import { lookAt, worksIn } from "../worktree/uncommitted.ts";
@@ -140,7 +139,10 @@ export function* declarationRows(
   yield* rows.sort(byPosition);
 }
 
-/** Yields the declarations that ended: those of this machine, then those of others. Each log's oldest come first. */
+/**
+ * Yields the declarations that ended: those of this machine, then those of others since this daemon began. Each log's oldest
+ * come first.
+ */
 export function* endedDeclarationRows(
   logs: Logs,
   { id, project }: RowsOf = {},
@@ -148,8 +150,9 @@ export function* endedDeclarationRows(
   const { endedCount } = logs.state.declarations;
   for (const log of logsWith(logs, project))
     for (const [n, one] of log.state.declarations.ended) {
-      if ((id !== undefined && one.session !== id) || !isShown(logs, log, one)) continue;
-      const place = log.state === logs.state ? n : endedCount + n;
+      const isOwn = log.state === logs.state;
+      if ((id !== undefined && one.session !== id) || (!isOwn && !isElsewhere(one.session))) continue;
+      const place = isOwn ? n : endedCount + n;
       yield { place, key: String(n), row: () => declarationRowOf(logs, log, one) };
     }
 }
@@ -162,17 +165,18 @@ function logsWith(logs: Logs, project: string | undefined): readonly LogView[] {
   return log.state === own.state ? [own] : [own, log];
 }
 
-/** Whether the declaration is of this machine's log, or of a shared one and of another machine. */
-function isShown(logs: Logs, log: LogView, { session }: Declaration): boolean {
-  return log.state === logs.state || nodeOf(session) !== logs.state.outbox.node;
+/** Whether the declaration is of this machine's own log, or of another machine in a shared project. */
+function isShown(logs: Logs, log: LogView, declaration: Declaration): boolean {
+  return log.state === logs.state || elsewhereOf(log, declaration.session) !== null;
 }
 
 function declarationRowOf(logs: Logs, log: LogView, declaration: Declaration): DeclarationRow {
   const row = declarationRow(declaration, log.now);
   if (log.state === logs.state) return row;
-  const node = nodeOf(declaration.session) ?? "";
-  const { files, ...here } = log.outward(row);
-  const machine = log.state.leases.all.get(node)?.machine ?? node;
+  // Its session may have ended.
+  const { machine } = log.elsewhere(declaration.session.replace(/^.*@/s, "")) ?? {};
+  if (machine === undefined) return row;
+  const { files, ...here } = row;
   // A project that this machine does not share has no clone here.
   const isHere = here.project.startsWith("/");
   const placed = files.map(file => (isHere ? { ...file, path: `${here.project}/${file.path}` } : file));

@@ -58,6 +58,10 @@ export interface StoreRow {
   readonly wentBackAt: number | null;
   /** When this daemon undid a leave that had broken off; absent: never. */
   readonly leaveUndoneAt?: number;
+  /** Stored rows that no machine of this version could have written, and that are left out: some of them, each with why. Absent: none. */
+  readonly unfit?: readonly string[];
+  /** The server tells of no changes, as behind some poolers, so Kite looks each second. Absent: it tells. */
+  readonly polls?: true;
   /** What is left here of shared projects: it moves by itself while the store is open. Absent: nothing. */
   readonly unmoved?: UnmovedRow;
   /** This node's id, and what the store calls this machine; null: not known yet. */
@@ -89,12 +93,12 @@ export interface StoreNodeRow {
   readonly node: string;
   readonly machine: string;
   readonly isThis: boolean;
-  /** `away`: no sign of life for `limits.nodeAwayMs`; `lost`: its sessions count as lost. */
-  readonly is: "here" | "away" | "lost";
+  /** `away`: no sign of life for `limits.nodeAwayMs`; `gone`: for its own `storeGoneMs`, so its claims are free. */
+  readonly is: "here" | "away" | "gone";
   /** Milliseconds since its last sign of life, as this machine knows. */
   readonly renewedAgoMs: number;
-  /** The highest level of rules that its program knows. */
-  readonly level: number;
+  /** Its program's. */
+  readonly version: string;
   readonly sessions: number;
 }
 
@@ -104,7 +108,7 @@ export interface StoreState extends StoreRow {
 }
 
 /**
- * The store is open, away or refused now and was something else, or a machine came, fell silent, is back, or left. It is about no
+ * The store is open, away or refused now and was something else, or a machine came, fell silent, is gone, is back, or left. It is about no
  * project and no session: a subscription that names one does not get it. It is not in the log, so it has no cursor.
  */
 export interface StoreEvent {
@@ -181,8 +185,6 @@ export interface LeftOutRow {
   /** Its number in the store. */
   readonly number: number;
   readonly fields: readonly LeftOutField[];
-  /** The keys of durable context under which the store keeps the texts of this machine: `task/NUMBER/FIELD@MACHINE`. Absent: none differs. */
-  readonly kept?: readonly string[];
 }
 
 export type LeftOutField = "description" | "priority" | "labels" | "needs" | "risk" | "status" | "result";

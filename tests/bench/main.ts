@@ -25,7 +25,6 @@ import { heads, rendered, type Table, type Tables } from "./report.ts";
 import { rescue } from "./rescue.ts";
 import { restart } from "./restart.ts";
 import { stall } from "./stall.ts";
-import { store } from "./store.ts";
 import { storeDaemon } from "./store-daemon.ts";
 import { tasks, tasksInCore } from "./tasks.ts";
 import { throughput } from "./throughput.ts";
@@ -57,7 +56,6 @@ const measurements: Readonly<Record<string, () => Tables>> = {
 
 const busy: typeof measurements = {
   stall,
-  store,
   "store-daemon": () => storeDaemon(join(root, "tests", "fixtures", "payloads")),
   "guard-load": () => guardLoad(join(root, "dist")),
 };

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Connection } from "../../daemon/store/connection.ts";
-import { findPostgres, PostgresServer } from "../journal/postgres-server.ts";
+import { findPostgres, PostgresServer } from "../store/postgres-server.ts";
 import { interleaved, ratio } from "./measure.ts";
 import { Bench, heard, type Started } from "./processes.ts";
 import { figure, plain, type Table, type Tables, table } from "./report.ts";

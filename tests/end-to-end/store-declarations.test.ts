@@ -1,6 +1,6 @@
 /** What agents of two machines declare, over one real PostgreSQL: who sees it, who is told what overlaps, and when no more. */
 import { describe, expect, it, onTestFinished } from "vitest";
-import { withServer } from "../journal/postgres-world.ts";
+import { withServer } from "../store/postgres-world.ts";
 import type { Client, Message } from "./daemon.ts";
 import { Mcp } from "./mcp-client.ts";
 import { database, Machine } from "./store-machine.ts";

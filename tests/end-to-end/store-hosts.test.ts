@@ -1,7 +1,7 @@
 /** A store of several servers: whichever of them takes writes is the store, at joining and after a failover. */
 import { expect, it, onTestFinished } from "vitest";
-import { freePort } from "../journal/postgres-server.ts";
-import { synchronousPair, withServer } from "../journal/postgres-world.ts";
+import { freePort } from "../store/postgres-server.ts";
+import { synchronousPair, withServer } from "../store/postgres-world.ts";
 import { Machine, wide } from "./store-machine.ts";
 
 await withServer("a store of several servers", (_server, bin) => {

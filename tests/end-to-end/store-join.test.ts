@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { withServer } from "../journal/postgres-world.ts";
+import { withServer } from "../store/postgres-world.ts";
 import { database, databaseCount, Machine, sql } from "./store-machine.ts";
 
 const confirm = "Point this machine's daemon at it";

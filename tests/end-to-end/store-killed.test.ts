@@ -1,7 +1,7 @@
 /** A daemon that was killed while its store is away: what people and agents read then, and as of when. */
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
-import { withServer } from "../journal/postgres-world.ts";
+import { withServer } from "../store/postgres-world.ts";
 import type { Message } from "./daemon.ts";
 import { database, Machine, wide } from "./store-machine.ts";
 
@@ -27,10 +27,9 @@ await withServer("a daemon killed while its store is away", server => {
     await machine.kite("task", "add", "kept");
     await machine.kite("context", "set", "port", "5433");
     await machine.kite("store", "join", url, "--yes");
-    const { storeCopy } = machine.home.paths;
     // A running daemon writes it.
     await expect
-      .poll(() => existsSync(storeCopy) && readFileSync(storeCopy, "utf8").includes('"kept"'), {
+      .poll(() => machine.copies.some(path => readFileSync(path, "utf8").includes("kept")), {
         timeout: 150_000,
         interval: 500,
       })
@@ -81,7 +80,9 @@ await withServer("a daemon killed while its store is away", server => {
     const machine = await new Machine().start();
     await machine.kite("task", "add", "kept");
     await machine.kite("store", "join", url, "--yes");
-    await killed(machine, () => rmSync(machine.home.paths.storeCopy, { force: true }));
+    await killed(machine, () => {
+      for (const path of machine.copies) rmSync(path);
+    });
     expect(await machine.kite("status")).toContain("tasks and messages of shared projects are not known");
     const unknown = "so tasks, messages and context of this project are not known";
     const reads = [

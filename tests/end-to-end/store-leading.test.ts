@@ -1,6 +1,6 @@
 /** What leads agents on two machines over one real PostgreSQL: roles, notes of risks, and merges that come back. */
 import { describe, expect, it } from "vitest";
-import { withServer } from "../journal/postgres-world.ts";
+import { withServer } from "../store/postgres-world.ts";
 import type { Client, Message } from "./daemon.ts";
 import { database, Machine } from "./store-machine.ts";
 

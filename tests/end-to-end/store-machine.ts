@@ -2,10 +2,10 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { Connection, type Row } from "../../daemon/store/connection.ts";
-import type { PostgresServer } from "../journal/postgres-server.ts";
+import type { PostgresServer } from "../store/postgres-server.ts";
 import { Home, type Message } from "./daemon.ts";
 import { kiteProgram } from "./kite.ts";
 
@@ -85,6 +85,14 @@ export class Machine {
   get config(): Record<string, unknown> {
     const { config } = this.home.paths;
     return existsSync(config) ? JSON.parse(readFileSync(config, "utf8")) : {};
+  }
+
+  /** The files with what the daemon knows of shared projects. */
+  get copies(): readonly string[] {
+    const { storeCopy } = this.home.paths;
+    const folder = dirname(storeCopy);
+    const names = readdirSync(folder).filter(name => name.startsWith(basename(storeCopy)));
+    return names.map(name => join(folder, name));
   }
 
   /** Everything that Kite keeps in its directory, but for the password's file. */

@@ -1,7 +1,9 @@
 /** What screens learn of a store and of other machines, over one real PostgreSQL: events, rows, the trail. */
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import type { StoreState } from "../../protocol/schemas/store.ts";
-import { withServer } from "../journal/postgres-world.ts";
+import { withServer } from "../store/postgres-world.ts";
 import type { Client, Message } from "./daemon.ts";
 import { database, Machine, wide } from "./store-machine.ts";
 
@@ -104,6 +106,29 @@ await withServer("what screens show of a store", server => {
     expect((await log()).filter(line => /not reached|does not answer/.test(line))).toHaveLength(1);
     expect(await machine.kite("stats")).toMatch(/store/);
     expect(await machine.kite("report")).not.toMatch(/store/i);
+  });
+
+  it("a machine is gone after the silence that it set, and not before", { timeout: 120_000 }, async () => {
+    const url = await database(server);
+    const [a, b] = [await new Machine().start(), await new Machine().start()];
+    await b.kite("config", "set", "storeGoneMs", "10000");
+    for (const machine of [a, b]) await machine.kite("store", "join", url, "--yes");
+    const bob = await b.home.connect();
+    await bob.ask({ type: "register", id: "bob", cwd: b.repo, name: "bob" });
+    await b.kite("task", "add", "his");
+    await bob.ask({ type: "task_claim", id: "bob" });
+    const seen = async () => {
+      const { nodes } = (await a.json("store")) as { nodes: { is: string }[] };
+      const { tasks } = (await a.json("task", "list")) as { tasks: { status: string }[] };
+      return [nodes.map(({ is }) => is), tasks.map(({ status }) => status)];
+    };
+    await expect.poll(seen).toEqual([["here", "here"], ["active"]]);
+    // One that lives says so more often than it would by default, which is less often than that.
+    const ends = Date.now() + 24_000;
+    for (; Date.now() < ends; await delay(500)) expect(await seen()).toEqual([["here", "here"], ["active"]]);
+    process.kill(Number(JSON.parse(readFileSync(b.home.paths.daemonFile, "utf8")).pid), "SIGKILL");
+    await expect.poll(seen, { timeout: 60_000 }).toEqual([["here", "gone"], ["pending"]]);
+    await expect.poll(() => a.kite("log")).toMatch(/ is gone, and its agents' claims are free$/m);
   });
 
   it("nothing is told and asked where no store is set", async () => {

@@ -3,9 +3,9 @@ import { copyFileSync, rmSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { Authority } from "../journal/certificates.ts";
-import { PostgresServer } from "../journal/postgres-server.ts";
-import { withServer } from "../journal/postgres-world.ts";
+import { Authority } from "../store/certificates.ts";
+import { PostgresServer } from "../store/postgres-server.ts";
+import { withServer } from "../store/postgres-world.ts";
 import { database, Machine, sql, wide } from "./store-machine.ts";
 
 const patient = { timeout: 60_000 };
@@ -122,13 +122,13 @@ await withServer("a store that is reached by TLS", (_server, bin) => {
       // Who connects before the server has read its settings sees the old one, and is cut off again.
       await expect
         .poll(() => sql(server, cut).then(status), patient)
-        .toMatch(/^store away since \d\d:\d\d \([^)]*certificate[^)]*\): /);
+        .toMatch(/^the store cannot be used now \([^)]*certificate[^)]*\); tasks and messages as of \d/);
       rmSync(file);
       const wrong = `${file} does not exist; correct sslrootcert in the store's address`;
-      await expect.poll(status, patient).toMatch(`(${wrong}): tasks and messages as of then`);
+      await expect.poll(status, patient).toMatch(`(${wrong}); tasks and messages as of `);
       expect((await machine.home.command(["doctor"], wide, machine.repo)).out).toContain(wrong);
       copyFileSync(next.path, file);
-      await expect.poll(status, patient).not.toContain("store away");
+      await expect.poll(status, patient).not.toContain("cannot be used");
       await machine.kite("task", "add", "after");
       expect(await machine.tasks()).toEqual(["before", "after"]);
     });

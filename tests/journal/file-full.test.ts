@@ -109,13 +109,7 @@ describe("a full disk", () => {
         ...{ handle: null, worktree: null, branch: null, output: null, reason: null },
       },
       { type: "flight_unseen", actor: { session: "s1", agent: null, incarnation: 1 }, now: "over" },
-      { type: "outbox_sent", node: "n1", last: { epoch: 1, n: 1 } },
-      { type: "node_leave" },
-      { type: "node_sessions_are", sessions: [] },
-      {
-        ...{ type: "relayed", number: { epoch: 1, n: 1 } },
-        command: { type: "node_sessions_are", sessions: [] },
-      },
+      { type: "merge_settled", merge: "mg-1-1" },
     ];
     expect(new Set(all.map(command => command.type))).toEqual(
       new Set(Object.entries(commandRules).flatMap(([type, { frees }]) => (frees ? [type] : []))),

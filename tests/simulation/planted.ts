@@ -830,7 +830,7 @@ export const planted: readonly Planted[] = [
   {
     bug: "a lead that is not told of a red task",
     file: "daemon/core/tasks/claim.ts",
-    find: "  for (const { taskBegins } of state.points) taskBegins?.(state, task, by);",
+    find: "  for (const { taskBegins } of state.points) taskBegins?.(state, task, by, step);",
     put: "",
     tells: /is to be told/,
   },

@@ -32,7 +32,7 @@ function tables(state: State): readonly (readonly [string, Rows])[] {
     ["locks", of => lockRows(services, of)],
     ["writes", of => writeRows(services, new Map(), of)],
     ["risks", of => riskRows(services, of)],
-    ["messages", ({ id }) => postedRows(ownView(engine), { ids: id === undefined ? id : [id] })],
+    ["messages", ({ id }) => postedRows(ownView(engine), { session: id })],
     ["declarations", of => declarationRows(engine, of)],
     ["ended declarations", of => endedDeclarationRows(engine, of)],
     ["freezes", () => holdRows(engine)],

@@ -52,6 +52,7 @@ const defaults = {
   rescue: "on",
   rescueNever: [],
   store: "",
+  storeGoneMs: limits.storeGoneMs,
   titles: "client",
 };
 
@@ -113,6 +114,7 @@ describe("the configuration", () => {
       rescue: "off",
       rescueNever: ["*.sqlite", "private/"],
       store: "",
+      storeGoneMs: limits.storeGoneMs,
       titles: "client",
     });
     expect(sources).toEqual({
@@ -135,6 +137,7 @@ describe("the configuration", () => {
       rescue: "KITE_RESCUE",
       rescueNever: "KITE_RESCUE_NEVER",
       store: "default",
+      storeGoneMs: "default",
       titles: "default",
     });
     expect(problems).toEqual([]);
@@ -523,6 +526,10 @@ test.each([
   [{ spawn: { other: ["x"] } }, /spawn is ignored: expected an object of lists of words/],
   [{ ignore: "*.md" }, /ignore is ignored: expected a list of globs, such as \["\*\.lock", "gen\/"\]$/],
   [{ treeGuard: "yes" }, /treeGuard is ignored: expected deny, warn or off$/],
+  [
+    { storeGoneMs: 9_999 },
+    /storeGoneMs is ignored: expected a whole number of milliseconds from 10000 to 2592000000$/,
+  ],
   [{ teams: 1 }, /teams is ignored: expected off, warn or enforce$/],
 ])("says in words what is expected: %j", async (file, problem) => {
   const { problems } = await loadConfig({

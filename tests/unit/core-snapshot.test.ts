@@ -83,15 +83,22 @@ it("a snapshot of an earlier program is read without what it knew of one file on
         dropped: 0,
       },
     ],
-    outboxParts: [{ id: "s@n.1.1", agent: null, part: "branch_files" }],
   };
   const lines = Object.entries(rows).map(([name, list]) => JSON.stringify({ [name]: list }));
   const state = readState([writeState(emptyState()), ...lines]);
   expect([...state.notes.pending.values()]).toEqual([
     { ...whose, agent: "x", notes: [{ n: 3, note }], dropped: 0 },
   ]);
-  expect(state.outbox.parts.size).toBe(0);
   expect(writeState(state)).not.toMatch(/same_file|branch/);
+});
+
+it.each([
+  ["leases", { leases: [{ node: "n1" }] }],
+  ["outboxTold", { outboxTold: [] }],
+])("a snapshot with %s of a log that machines had in common is not read", (name, rows) => {
+  expect(() => readState([writeState(emptyState()), JSON.stringify(rows)])).toThrow(name);
+  const header = { ...(JSON.parse(writeState(emptyState())) as object), isShared: true };
+  expect(() => readState(JSON.stringify(header))).toThrow("isShared");
 });
 
 describe("the order of a snapshot", () => {

@@ -176,7 +176,7 @@ describe("debates as requests show them", () => {
         verdict: null,
       },
     ]);
-    const shown = made<DebateGetReply>(debateText(log(w), w.known, 0));
+    const shown = made<DebateGetReply>(debateText(w.known, 0));
     expect(shown).toMatchObject({ ok: true, debate: rows[0], participants: [ann, { name: "bob" }] });
     expect(shown.entries.map(({ number, kind, answers }) => [number, kind, answers])).toEqual([
       [1, "challenge", null],
@@ -223,7 +223,7 @@ describe("debates as requests show them", () => {
       const shown: number[] = [];
       let after: number | undefined = 0;
       while (after !== undefined) {
-        const reply: DebateGetReply = made(debateText(log(w), w.known, after));
+        const reply: DebateGetReply = made(debateText(w.known, after));
         expect(JSON.stringify(reply).length).toBeLessThan(limits.lineBytes);
         shown.push(...reply.entries.map(({ number }) => number));
         after = reply.next;

@@ -125,6 +125,20 @@ describe("a replay", () => {
     replay.add(first, 0);
     expect(() => replay.add(rules, 0)).toThrow(RulesUnknown);
   });
+
+  it("refuses a log that machines had in common, and says what to do", () => {
+    const [first, shared] = log(begun, { type: "relayed" } as unknown as Command);
+    if (first === undefined || shared === undefined) throw new Error("the log is empty");
+    for (const skipped of [[], [2]]) {
+      const replay = new Replay(null, new Set(skipped));
+      replay.add(first, 0);
+      expect(() => replay.add(shared, 0)).toThrow(/entry 2 is relayed.*move the journal away/);
+    }
+    const text = `${writeState(rebuild(null, [first]).state)}\n{"leases":[{"node":"n1"}]}`;
+    const snapshot = { seq: 1, bytes: Buffer.from(text) } as never;
+    expect(() => new Replay(snapshot)).toThrow(/in its snapshot, it has leases.*move the journal away/);
+    expect(() => new Replay(snapshot)).toThrow(RulesUnknown);
+  });
 });
 
 it("the latest are as many as may be, in order, and give way to later ones in that order", () => {

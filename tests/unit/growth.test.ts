@@ -101,7 +101,7 @@ const requests: readonly Scenario[] = [
       crowd.now += limits.messageRateMs;
       crowd.before(say(actor(`s${i}`), `s${(i + 1) % n}`, "x"));
     }
-    for (const i of upTo(looks)) crowd.look(() => built(postedRows(ownView(crowd), { ids: [`s${i}`] })));
+    for (const i of upTo(looks)) crowd.look(() => built(postedRows(ownView(crowd), { session: `s${i}` })));
     return looks;
   }),
   scenario("query", "of one session's writes and declarations, others have some", none, (crowd, n) => {

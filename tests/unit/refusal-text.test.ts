@@ -14,7 +14,7 @@ const types = Object.keys(requests).filter(type => type.includes("_"));
 /** Every text of the daemon that is a sentence. */
 function sentences(): string[] {
   const found: string[] = [];
-  for (const folder of ["core", "requests", "lead", "server", "engine", "sharing", "journal"]) {
+  for (const folder of ["core", "requests", "lead", "server", "engine", "store", "journal"]) {
     for (const name of readdirSync(join(daemon, folder), { recursive: true, encoding: "utf8" })) {
       if (!name.endsWith(".ts")) continue;
       const code = readFileSync(join(daemon, folder, name), "utf8").replace(
@@ -137,7 +137,6 @@ describe("a refusal", () => {
     for (const reader of ["terminal", "tools"] as const)
       expect(all.map(text => said(text, reader)).sort()).toEqual([
         "the shared store has not answered yet: look whether it was done, then try again",
-        "the store did not answer in time, and may have stored this: look whether it was done, then try again",
       ]);
     const conflict = "requestId r-1 came before with another body; give a new request a new requestId";
     expect(refusalText(refusal("request_conflict", conflict), "terminal")).toBe(

@@ -215,7 +215,7 @@ describe("the rows of one session", () => {
       expect(built(declarationRows(source.engine, { id }))).toEqual(declared.filter(row => row.id === id));
       expect(built(endedDeclarationRows(source.engine, { id }))).toEqual(ended.filter(row => row.id === id));
       const names = (row: (typeof posted)[number]) => row.from?.id === id || row.to.some(to => to.id === id);
-      expect(built(postedRows(ownView({ state, now }), { ids: [id] }))).toEqual(posted.filter(names));
+      expect(built(postedRows(ownView({ state, now }), { session: id }))).toEqual(posted.filter(names));
       for (const project of ["/p", "/q"]) {
         const rows = built(sessionRows(source)).filter(row => row.project === project);
         expect(built(sessionRows(source, { project }))).toEqual(rows);

@@ -1,11 +1,26 @@
 /** Random commands of two machines on the copies of a project that they share. */
 import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { Copy } from "../../daemon/store/copy.ts";
-import { compareSessions, type Present } from "../../daemon/store/roster.ts";
+import { compareSessions, type PartValue, type Present } from "../../daemon/store/roster.ts";
 import type { Random } from "../simulation/random.ts";
 import { mainAgent, present } from "./shared-copy-world.ts";
 
 const names = ["ann", "bob", "cat@home", "dan/x", "person"] as const;
+
+/** What a machine's own log tells of an agent that declared these files. */
+export function declared(agent: string | null, updatedAt: number, ...paths: readonly string[]): PartValue {
+  const files = paths.map(path => ({ path, dir: false, sees: "", will: `mend ${path}`, touched: false }));
+  const texts = { role: "tester", team: "", task: "mend it", reason: "", plan: [], confidence: 0.5 };
+  const lists = { files, uncertainties: [], mismatches: [] };
+  return { agent, part: "declaration", told: { ...texts, ...lists, declaredAt: 1, updatedAt } };
+}
+
+/** What a machine tells of a merge. */
+export function merging(id: string, state: string, session: string | null = null): PartValue {
+  const author = session === null ? null : { session };
+  const names = { branch: "work", base: "main", authorName: session };
+  return { agent: null, part: "merges", told: [{ id, ...names, author, state, changedAt: 5 }] };
+}
 
 /** One machine: its copy, and the sessions that its own log has. */
 export class Machine {
@@ -13,6 +28,7 @@ export class Machine {
   readonly random: Random;
   #present = new Map<string, Present>();
   #begun = 0;
+  #merges: readonly PartValue[] = [];
 
   constructor(copy: Copy, random: Random) {
     this.copy = copy;
@@ -39,20 +55,29 @@ export class Machine {
       ordinal === 0 || random.chance(0.5) ? [{ ordinal, begun: 1, anchor: null }] : [],
     );
     const next = random.pick(names);
-    const what = random.int(0, 5);
+    const what = random.int(0, 7);
     if (what === 0) this.#present.delete(id);
     else if (what === 1) this.#present.set(id, { ...known, registeredAt: this.#begun });
     else if (what === 2 && !this.#present.has(next)) {
       this.#present.delete(id);
       this.#present.set(next, present(next, { name: known.name, registeredAt: this.#begun, before: [id] }));
-    } else this.#present.set(id, { ...known, agents, incarnations });
+    } else if (what === 6) {
+      const by = random.pick(["person", "declared"]);
+      const role = { agent: null, part: "role", told: { role: "tester", by } };
+      const parts = ([null, "sub"] as const).flatMap(agent =>
+        random.chance(0.3) ? [] : [declared(agent, this.#begun, random.pick(["a.ts", "b.ts"]))],
+      );
+      this.#present.set(id, { ...known, parts: random.chance(0.5) ? [...parts, role] : parts });
+    } else if (what === 7)
+      this.#merges = random.chance(0.3) ? [] : [merging("mg-1", random.pick(["queued", "running"]), id)];
+    else this.#present.set(id, { ...known, agents, incarnations });
   }
 
   /** What one step does: a look at sessions, and some commands. Returns the types of those that were not refused. */
   readonly step = (now: number): string[] => {
     const { copy, random } = this;
     const done: string[] = [];
-    compareSessions(copy, this.present);
+    compareSessions(copy, this.present, this.#merges);
     for (const due of copy.due(now)) copy.apply({ type: "elapse", due });
     for (let i = random.int(0, 3); i > 0; i -= 1) {
       const command = this.#command(now);
@@ -94,6 +119,14 @@ export class Machine {
         ...{ cwd: "", ...base },
       },
       { type: "task_release", by, task, wallMs: now },
+      {
+        ...{ type: "role_send", by: null, role: random.pick(["tester", "lead", null]), project },
+        whose: { session: some(sessions.live.keys()), agent: null },
+      },
+      {
+        ...{ type: "role_taken", project, session: some(copy.state.rolesSent.keys()), agent: null },
+        n: [...copy.state.rolesSent.values()].at(-1)?.get(null)?.n ?? 0,
+      },
       { type: "task_remove", by, tasks: [task] },
       {
         type: "message_send",

@@ -2,9 +2,9 @@
 import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { check } from "../../daemon/core/slices.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Command } from "../../daemon/core/tables/entries.ts";
+import type { Command, CoreEvent } from "../../daemon/core/tables/entries.ts";
 import { Copy, type Done, type StepChanges, type StoredRow } from "../../daemon/store/copy.ts";
-import { compareSessions, type Present } from "../../daemon/store/roster.ts";
+import { compareSessions, type PartValue, type Present } from "../../daemon/store/roster.ts";
 import { headOf, kinds, type Names, outward } from "../../daemon/store/rows.ts";
 import type { Random } from "../simulation/random.ts";
 
@@ -69,7 +69,7 @@ export function orderOf({ state }: Copy): readonly (readonly string[])[] {
 export function rowsIn(state: State, kind: string): ReadonlyMap<string, object> {
   const all: Record<string, ReadonlyMap<string, object>> = {
     ...{ sessions: state.sessions.live, tasks: state.tasks.all, messages: state.messages.all },
-    ...{ context: state.context.items, debates: state.debates.all },
+    ...{ context: state.context.items, debates: state.debates.all, parts: state.parts.all },
   };
   const found = all[kind];
   if (found === undefined) throw new Error(`no table of ${kind}`);
@@ -81,12 +81,20 @@ export function wrongIn({ state }: Copy): string[] {
   return check(state).filter(one => !one.endsWith(", where no daemon started"));
 }
 
+/** What tables have of parts. */
+function derivedOf({ state }: Copy): unknown {
+  const { declarations, roles, rolesSent, mergesThere } = state;
+  const agents = [...roles, ...rolesSent].map(([id, all]) => JSON.stringify([id, ...[...all].sort()]));
+  return { declared: [...declarations.live].sort(), agents: agents.sort(), merges: [...mergesThere].sort() };
+}
+
 /** What a copy is, as far as a step could change it. */
 export function wholeOf(copy: Copy): unknown {
   return {
     rows: [...formsOf(copy)].sort(),
     order: orderOf(copy),
     head: headOf(copy.state, copy.names),
+    derived: derivedOf(copy),
     sent: [...copy.state.messages.sent].map(([by, times]) => `${by} ${times.length}`).sort(),
     wrong: wrongIn(copy),
   };
@@ -145,8 +153,16 @@ export class StoreWorld {
 
   /** Makes the sessions of the copy's machine those that are present. Returns what the store got. */
   compare(copy: Copy, ...those: readonly Present[]): StepChanges {
-    const changes = this.plan(copy, () => void compareSessions(copy, those));
+    return this.tell(copy, those).changes;
+  }
+
+  /** The same, with what the machine has for others. */
+  tell(copy: Copy, those: readonly Present[], ofMachine: readonly PartValue[] = []) {
+    let events: readonly CoreEvent[] = [];
+    const changes = this.plan(copy, () => {
+      events = compareSessions(copy, those, ofMachine);
+    });
     this.commit(copy, changes);
-    return changes;
+    return { changes, events };
   }
 }

@@ -1,431 +1,443 @@
-/** Merges, spawned agents and roles over several machines. */
-import { describe, expect, it } from "vitest";
-import { elsewhereState } from "../../bin/view/session-notes.ts";
+/** Two machines whose daemons give roles, return tasks and tell agents across a shared project. */
+import { afterEach, describe, expect, it } from "vitest";
 import { roleOf } from "../../daemon/core/lead/roles.ts";
-import type { MergeOutcome } from "../../daemon/core/lead/tables/merges.ts";
-import { partsLevel } from "../../daemon/core/nodes/parts.ts";
-import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { Command, CommandOf, Entry, Step } from "../../daemon/core/tables/entries.ts";
-import { systemClock } from "../../daemon/engine/clock.ts";
-import { sharedTasks, withDoersName } from "../../daemon/lead/merges.ts";
-import { roleCommand, takesSentRoles } from "../../daemon/lead/roles.ts";
-import { claimsSharedTasks, followsSharedTasks, sharedTask } from "../../daemon/lead/spawns.ts";
-import { elsewhereRows } from "../../daemon/sharing/elsewhere.ts";
-import { toldElsewhere } from "../../daemon/sharing/events.ts";
-import { SharedNames } from "../../daemon/sharing/names.ts";
-import type { MergeRow } from "../../protocol/lead/merge.ts";
+import type { State } from "../../daemon/core/state.ts";
+import type { Command, CoreEvent, Entry, Reply } from "../../daemon/core/tables/entries.ts";
+import type { Caller } from "../../daemon/engine/answers.ts";
+import type { Engine } from "../../daemon/engine/engine.ts";
+import { ownView, type SharedListener } from "../../daemon/engine/log-view.ts";
+import { mergeTargets, returnsOwedTasks, sharedTasks, withDoersName } from "../../daemon/lead/merges.ts";
+import { roleCommand, takesSentRoles, tellsLeads } from "../../daemon/lead/roles.ts";
+import { tellsOverlaps } from "../../daemon/requests/declarations.ts";
+import type { Names } from "../../daemon/store/rows.ts";
+import { SharedLog } from "../../daemon/store/shared-log.ts";
+import { elsewhereRows, overlapsThere } from "../../daemon/views/elsewhere.ts";
+import { declarationRows, endedDeclarationRows } from "../../daemon/views/work.ts";
 import type { Role } from "../../protocol/lead/roles.ts";
-import { isObject } from "../../protocol/wire.ts";
+import { limits } from "../../protocol/limits.ts";
+import { SimulatedClock } from "../simulation/host.ts";
 import { actor, World } from "./core-world.ts";
-import { actorOf, begin, claim, create, type Machine, MemoryStoreOfAll, machine } from "./shared-world.ts";
+import { desk, laptop } from "./shared-copy-world.ts";
+import { FakeServer, FakeStore } from "./shared-project-world.ts";
+import { claimOf, createOf } from "./task-world.ts";
 
-describe("a spawned agent whose task is in the log that machines share", () => {
-  const project = "/laptop/app";
-  const one = { name: null, description: "one", priority: "normal", labels: [], dependsOn: [] } as const;
-  const oneTask = { tasks: [one], many: false, project, wallMs: 1 } as const;
+/** A daemon: its own log, the project that it shares, and who follows both. `state`: where a former life ended. */
+class Daemon {
+  readonly names: Names;
+  readonly world: World;
+  readonly store: FakeStore;
+  readonly clock = new SimulatedClock(1);
+  readonly log: SharedLog;
+  readonly events: CoreEvent[] = [];
+  readonly #followers: readonly SharedListener[];
+  /** It is killed: nothing more leaves it. */
+  isDead = false;
 
-  it("gets its task when its session is there, and no other machine has it then", async () => {
-    const all = new MemoryStoreOfAll();
-    const [laptop, desk] = await Promise.all([machine("laptop", all), machine("desk", all)]);
-    for (const { store } of [laptop, desk]) expect(await store.open(10_000)).toBe(true);
-    await begin(laptop, "lead");
-    await begin(desk, "bob");
-    const made = await laptop.log.submitAndWait(create(laptop, "lead", "for an agent"));
-    const id = isObject(made) && isObject(made["task"]) ? String(made["task"]["id"]) : "";
-    expect(sharedTask(laptop.log, "/elsewhere", id, null)).toBeNull();
-    expect(sharedTask(laptop.log, project, "t-none", null)).toMatchObject({ code: "unknown_task" });
-    expect(sharedTask(laptop.log, project, "1", null)).toBe(id);
-    const spawn = {
-      ...{
-        type: "spawn_create",
-        by: null,
-        project,
-        name: "worker",
-        role: null,
-        task: id,
-        isTaskShared: true,
+  constructor(server: FakeServer, names: Names, state?: State) {
+    this.names = names;
+    this.world = state === undefined ? new World() : new World(state);
+    this.store = new FakeStore(server, names);
+    const others = [laptop, desk].map(({ node, machine }) => ({ node, machine, isAway: false }));
+    Object.assign(this.store, { nodes: others });
+    const { world } = this;
+    const submit = (command: Command, caller: Caller) => {
+      if (this.isDead) return 0;
+      caller.answer(this.own(command));
+      return 1;
+    };
+    const own = {
+      state: world.state,
+      logOf: () => ownView({ state: world.state, now: 0 }),
+      submit,
+      submitWithRetry: (command: Command) => submit(command, { answer: () => {} }),
+      submitAndWait: async (command: Command) => this.own(command),
+      close: async () => {},
+    };
+    this.log = new SharedLog({
+      ...{ own: own as unknown as Engine, store: this.store.it, clock: this.clock, copies: null },
+      onEvents: (_project, events) => {
+        this.events.push(...events);
+        for (const follower of this.#followers) follower.told(events);
       },
-      ...{
-        backend: "background",
-        client: "claude-code",
-        base: null,
-        prompt: null,
-        model: null,
-        replaces: null,
+      onDone: () => {},
+      onGap: () => {},
+      onReached: () => {
+        for (const follower of this.#followers) follower.reached();
       },
-      ...{ reportsEnd: true, liveMax: 8, depthMax: 1, wallMs: 1 },
-    } as const satisfies Command;
-    const created = await laptop.log.submitAndWait(spawn);
-    expect(created).toMatchObject({ ok: true, spawn: { task: id } });
-    expect(await laptop.log.submitAndWait({ ...spawn, name: "other" })).toMatchObject({
-      code: "task_claimed",
     });
-    const agent = (created as unknown as { readonly spawn: { readonly id: string } }).spawn.id;
-    const listener = claimsSharedTasks({ engine: laptop.log, clock: systemClock() });
-    const changed = { event: { event: "spawn_changed", spawn: agent }, about: [], project };
-    const hear = () => listener.stepped({} as Entry, { events: [changed] } as unknown as Step);
-    // Its session is not there yet.
-    hear();
-    await begin(laptop, "worker-session", { spawn: agent });
-    hear();
-    const { tasks } = desk.log.logOf("/desk/app").state;
-    await expect.poll(() => tasks.claims.size).toBe(1);
-    expect(await desk.log.submitAndWait(claim(desk, "bob", id))).toMatchObject({ code: "task_claimed" });
-    const before = all.entries.length;
-    // It has the task: nothing more is entered.
-    hear();
-    await laptop.log.submitAndWait(create(laptop, "lead", "another"));
-    expect(all.entries.length).toBe(before + 1);
-  });
-
-  /** An agent that works on a shared task of the laptop, whose daemon hears of both logs as it does. */
-  async function spawned() {
-    const all = new MemoryStoreOfAll();
-    const laptop = await machine("laptop", all);
-    expect(await laptop.store.open(10_000)).toBe(true);
-    await begin(laptop, "lead");
-    const made = await laptop.log.submitAndWait(create(laptop, "lead", "for an agent"));
-    const task = isObject(made) && isObject(made["task"]) ? String(made["task"]["id"]) : "";
-    const reply = await laptop.log.submitAndWait(spawnOf(task));
-    const { spawn } = reply as unknown as { readonly spawn: { readonly id: string } };
-    await begin(laptop, "agent", { spawn: spawn.id });
-    expect(await laptop.log.submitAndWait(claim(laptop, "agent", task))).toMatchObject({ ok: true });
-    const { own, shared } = followsSharedTasks({ engine: laptop.log, clock: systemClock() });
-    laptop.listeners.shared.add(shared);
-    laptop.listeners.own.add(own);
-    const record = () => laptop.own.state.spawns.all.get(spawn.id);
-    const finish = (status: "done" | "failed", result: string) =>
-      laptop.log.submitAndWait({
-        ...{
-          type: "task_update",
-          by: actorOf("agent"),
-          task,
-          status,
-          result,
-          dependsOn: null,
-          description: null,
-        },
-        ...{ priority: null, labels: null, project, cwd: "/", wallMs: 2 },
-      });
-    const end = (cause: CommandOf<"session_end">["cause"]) =>
-      laptop.log.submitAndWait({ type: "session_end", session: "agent", incarnation: null, cause });
-    return { all, laptop, task, record, finish, end };
+    const services = { engine: this.log, clock: this.clock } as never;
+    this.returns = returnsOwedTasks(services);
+    const tellers = [takesSentRoles, tellsLeads, tellsOverlaps].map(follower => follower(services));
+    this.#followers = [...tellers, this.returns];
+    this.log.open(names.project, names.shared);
   }
 
-  function spawnOf(task: string) {
-    const place = { type: "spawn_create", by: null, project, name: "worker", role: null, task } as const;
-    const client = { isTaskShared: true, backend: "background", client: "claude-code", base: null } as const;
-    const bounds = { prompt: null, model: null, replaces: null, reportsEnd: true, liveMax: 8, depthMax: 1 };
-    return { ...place, ...client, ...bounds, wallMs: 1 };
+  readonly returns: ReturnType<typeof returnsOwedTasks>;
+
+  /** Enters a command into the own log, of which those that follow it hear. */
+  own(command: Command): Reply {
+    const { world } = this;
+    const step = world.step(command);
+    const entry = world.entries.at(-1) as Entry;
+    this.log.stepped(entry, step);
+    if (this.returns.commands?.includes(command.type) === true) this.returns.stepped(entry, step);
+    return step.reply ?? { ok: true };
   }
 
-  it("has done its work if its shared task is done, however its process ended", async () => {
-    const { record, finish, end } = await spawned();
-    expect(await finish("done", "all of it")).toMatchObject({ ok: true });
-    await end("anchor_gone");
-    expect(record()).toMatchObject({ state: "done", result: "all of it", reason: null });
-  });
-
-  it("failed if its shared task did, or is not done at its end", async () => {
-    const failed = await spawned();
-    await failed.finish("failed", "no network");
-    await failed.end("ended");
-    expect(failed.record()).toMatchObject({ state: "failed", reason: `${failed.task} failed: no network` });
-    const open = await spawned();
-    await open.end("ended");
-    const reason = `its session ended, and ${open.task} is not done`;
-    expect(open.record()).toMatchObject({ state: "failed", reason });
-  });
-
-  it("is no failure if the store tells only after its end that its task is done", async () => {
-    const { all, laptop, record, finish, end } = await spawned();
-    all.holds = true;
-    const late = finish("done", "it went through");
-    await expect.poll(() => all.kept).toBeGreaterThan(0);
-    await end("anchor_gone");
-    expect(record()).toMatchObject({ state: "failed" });
-    // What the store kept comes with another opening.
-    all.awaySinceMs = Date.now();
-    all.end();
-    expect(await late).toMatchObject({ code: "outcome_unknown" });
-    await expect.poll(() => laptop.conditions).toContain("opening");
-    all.holds = false;
-    all.release();
-    all.awaySinceMs = null;
-    await expect
-      .poll(record, { timeout: 15_000 })
-      .toMatchObject({ state: "done", result: "it went through" });
-  });
-
-  it.each([2, 3])("has done its work if its task is done in this log, by rules of level %i", level => {
-    const world = new World(emptyState(level));
-    const made = world.do({ type: "task_create", by: null, ...oneTask });
-    const task = isObject(made) && isObject(made["task"]) ? String(made["task"]["id"]) : "";
-    const reply = world.do(spawnOf(task));
-    const spawn = isObject(reply) && isObject(reply["spawn"]) ? String(reply["spawn"]["id"]) : "";
-    world.begin("agent", { spawn });
-    const place = { project, cwd: "", wallMs: 6 };
-    world.do({ type: "task_claim", actor: actor("agent"), task, labels: [], ...place });
-    const none = { dependsOn: null, description: null, priority: null, labels: null };
-    world.do({
-      type: "task_update",
-      by: actor("agent"),
-      task,
-      status: "done",
-      result: "well",
-      ...none,
-      ...place,
+  begin(session: string): void {
+    const { project } = this.names;
+    this.own({
+      ...{ type: "session_begin", session, anchor: null, cwd: project, project, worktree: project },
+      ...{ branch: "main", name: session, revive: true, wallMs: this.world.n },
     });
-    world.do({ type: "session_end", session: "agent", incarnation: null, cause: "ended" });
-    expect(world.state.spawns.all.get(spawn)).toMatchObject({ state: "done", result: "well" });
+  }
+
+  declare(session: string, path: string, more: object = {}): Reply {
+    const { project } = this.names;
+    const ref = { file: path, lexical: `${project}/${path}`, key: `n:${project}/${path}`, dir: false };
+    const files = [{ ref, will: `${session} mends it` }];
+    this.world.now += 1;
+    const nothing = { ancestors: [], anew: false, uncertainties: [], wallMs: this.world.now };
+    return this.own({ type: "declare", actor: actor(session), files, ...nothing, ...more });
+  }
+
+  async ask(command: object): Promise<Reply> {
+    const reply = this.log.submitAndWait({ ...command, project: this.names.project } as Command);
+    await this.store.quiet();
+    return reply;
+  }
+
+  get shared(): State {
+    return this.log.logOf(this.names.project).state;
+  }
+
+  notes(session: string) {
+    return (this.world.state.notes.pending.get(session)?.notes ?? []).map(({ note }) => note);
+  }
+
+  roleAt(session: string, agent: string | null = null): string {
+    const { role, by } = roleOf(this.world.state, { session, agent });
+    return `${role} by ${by}`;
+  }
+
+  async give(name: string, role: Role | null, by: string | null = null): Promise<Reply> {
+    const { project } = this.names;
+    const command = roleCommand(this.log, { by: by === null ? null : actor(by), project, name, role });
+    return "code" in command ? command : this.log.submitAndWait(command);
+  }
+}
+
+const daemons: Daemon[] = [];
+
+/** All daemons hear what the store has, and do what follows, until nothing is left to do. */
+async function settled(...those: readonly Daemon[]): Promise<void> {
+  for (let round = 0; round < 6; round += 1)
+    for (const { store, log, clock, isDead } of those) {
+      if (isDead) continue;
+      clock.pass(limits.fullRetryMs);
+      for (const project of log.projects()) project.look(store.server.version);
+      await store.quiet();
+    }
+}
+
+async function two() {
+  const server = new FakeServer();
+  const made = [new Daemon(server, laptop), new Daemon(server, desk)] as const;
+  daemons.push(...made);
+  for (const { store } of made) await store.reach();
+  made[0].begin("ann");
+  made[1].begin("bob");
+  await settled(...made);
+  return { server, a: made[0], b: made[1], all: () => settled(...made) };
+}
+
+afterEach(async () => {
+  for (const { log } of daemons.splice(0)) await log.close();
+});
+
+describe("declarations", () => {
+  it("are shown on each machine, those of others with their machine and where the file is here", async () => {
+    const { a, b, all } = await two();
+    a.declare("ann", "src/a.ts", { task: "Page the list", role: "tester" });
+    // The server of the test has no locks.
+    await all();
+    b.declare("bob", "src/b.ts");
+    await all();
+    const brief = ({ log }: Daemon) =>
+      [...declarationRows(log)]
+        .map(({ row }) => row())
+        .map(({ id, name, machine, files }) => [id, name, machine, files.map(({ path }) => path)]);
+    expect(brief(a).sort()).toEqual([
+      ["ann", "ann", undefined, [`${laptop.project}/src/a.ts`]],
+      ["bob@n2", "bob@desk", "desk", [`${laptop.project}/src/b.ts`]],
+    ]);
+    const [row] = [...elsewhereRows(b.log, desk.project)].map(one => one.row());
+    expect(row).toMatchObject({ name: "ann@laptop", role: "tester", declared: { task: "Page the list" } });
+    expect(b.events.filter(({ event }) => event.event === "declared")).toMatchObject([
+      { from: "n1", event: { by: { id: "ann@n1", name: "ann@laptop" }, project: desk.project } },
+      { from: "n2" },
+    ]);
   });
 
-  it.each([
-    [2, "done"],
-    [3, "failed"],
-  ] as const)("by rules of level %i it is %s if this log has no such task", (level, state) => {
-    const world = new World(emptyState(level));
-    const reply = world.do(spawnOf("t-elsewhere"));
-    const spawn = isObject(reply) && isObject(reply["spawn"]) ? String(reply["spawn"]["id"]) : "";
-    world.begin("agent", { spawn });
-    world.do({ type: "session_end", session: "agent", incarnation: null, cause: "ended" });
-    expect(world.state.spawns.all.get(spawn)).toMatchObject({ state });
+  it("of the same file are told to both agents, once, and at once to the one who declares", async () => {
+    const { a, b, all } = await two();
+    a.declare("ann", "a.ts");
+    await all();
+    b.declare("bob", "a.ts");
+    expect(overlapsThere(b.log, actor("bob"))).toMatchObject([
+      { path: `${desk.project}/a.ts`, with: { name: "ann@laptop" }, will: "ann mends it" },
+    ]);
+    await all();
+    const overlap = { what: "overlap", will: "bob mends it" };
+    expect(a.notes("ann")).toEqual([{ ...overlap, file: `${laptop.project}/a.ts`, other: "bob@desk" }]);
+    expect(b.notes("bob")).toMatchObject([{ file: `${desk.project}/a.ts`, other: "ann@laptop" }]);
+    const numbers = [...a.world.state.notes.pending.values()].flatMap(({ notes }) => notes.map(({ n }) => n));
+    a.own({ type: "notes_told", session: "ann", agent: null, notes: numbers, risks: [] });
+    a.declare("ann", "a.ts", { task: "more" });
+    b.declare("bob", "a.ts", { task: "more" });
+    await all();
+    expect(a.notes("ann")).toEqual([]);
+  });
+
+  it("that overlap no more before the agent heard so are no news, and are in the history when they ended", async () => {
+    const { a, b, all } = await two();
+    a.declare("ann", "a.ts");
+    await all();
+    b.declare("bob", "a.ts", { task: "one" });
+    await all();
+    expect(a.notes("ann")).toHaveLength(1);
+    const { project } = desk;
+    const ref = { file: "a.ts", lexical: `${project}/a.ts`, key: `n:${project}/a.ts`, dir: false };
+    b.declare("bob", "a.ts", { files: [{ ref, drop: true }] });
+    await all();
+    expect(a.notes("ann")).toEqual([]);
+    b.declare("bob", "a.ts", { task: "two", anew: true });
+    await all();
+    expect(a.notes("ann")).toHaveLength(1);
+    b.own({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
+    await all();
+    expect(a.notes("ann")).toEqual([]);
+    const ended = ({ log }: Daemon) =>
+      [...endedDeclarationRows(log)]
+        .map(({ row }) => row())
+        .map(({ name, machine, task }) => [name, machine, task]);
+    const bobs = [
+      ["bob@desk", "desk", "one"],
+      ["bob@desk", "desk", "two"],
+    ];
+    expect([ended(a), ended(b).length]).toEqual([bobs, 2]);
+  });
+
+  it("are told when the store is back, and a reader that begins is told of nothing", async () => {
+    const { server, a, b, all } = await two();
+    b.declare("bob", "a.ts");
+    await all();
+    a.store.lose();
+    a.declare("ann", "a.ts", { task: "meanwhile" });
+    expect(overlapsThere(a.log, actor("ann"))).toHaveLength(1);
+    await all();
+    expect(b.shared.declarations.live.size).toBe(1);
+    await a.store.reach();
+    await all();
+    expect(b.shared.declarations.live.get("ann@n1")?.task).toBe("meanwhile");
+    const again = new Daemon(server, laptop, a.world.state);
+    daemons.push(again);
+    const before = again.notes("ann").length;
+    await again.store.reach();
+    expect(again.shared.declarations.live.size).toBe(2);
+    expect(again.notes("ann")).toHaveLength(before);
   });
 });
 
-// A merge of a machine whose author's tasks are in the log that machines share.
-describe("a merge", () => {
-  const project = "/laptop/app";
+describe("roles", () => {
+  it("are given by the agent's own machine, told to it once, and then known to all", async () => {
+    const { a, b, all } = await two();
+    expect(await a.give("bob@desk", "reviewer")).toMatchObject({ ok: true, id: "bob@n2", role: "reviewer" });
+    await all();
+    expect(b.roleAt("bob")).toBe("reviewer by person");
+    expect(b.notes("bob")).toMatchObject([{ what: "role", role: "reviewer" }]);
+    expect(roleOf(a.shared, { session: "bob@n2", agent: null })).toEqual({ role: "reviewer", by: "person" });
+    expect([a.shared.rolesSent.size, b.shared.rolesSent.size]).toEqual([0, 0]);
+    const given = b.world.entries.filter(({ command }) => command.type === "role_take");
+    expect(given).toHaveLength(1);
+    b.own({ type: "agent_begin", session: "bob", agent: "ex-1", name: "Explore" });
+    await all();
+    await a.give("Explore", "tester");
+    await all();
+    expect(b.roleAt("bob", "ex-1")).toBe("tester by person");
+    await a.give("bob@desk", null);
+    await all();
+    expect(b.roleAt("bob")).toBe("implementer by default");
+  });
+
+  it("wait for a machine that is away, are shown meanwhile, and the latest one is given", async () => {
+    const { a, b, all } = await two();
+    b.store.lose();
+    await a.give("bob@desk", "tester");
+    expect(await a.give("bob@desk", "reviewer")).toMatchObject({ ok: true });
+    const [row] = [...elsewhereRows(a.log, laptop.project)].map(one => one.row());
+    expect(row?.rolesWaiting).toEqual([{ agent: null, role: "reviewer" }]);
+    expect(b.roleAt("bob")).toBe("implementer by default");
+    await b.store.reach();
+    await all();
+    expect(b.roleAt("bob")).toBe("reviewer by person");
+    expect(b.notes("bob")).toHaveLength(1);
+    expect(a.shared.rolesSent.size).toBe(0);
+  });
+
+  it("that were given before the daemon was killed are told once, and wait no more after its next start", async () => {
+    const { server, a, b, all } = await two();
+    b.store.lose();
+    await a.give("bob@desk", "tester");
+    b.own({ type: "role_take", whose: { session: "bob", agent: null }, role: "tester" });
+    const again = new Daemon(server, desk, b.world.state);
+    daemons.push(again);
+    await again.store.reach();
+    await settled(a, again);
+    await all();
+    expect(again.notes("bob")).toMatchObject([{ what: "role", role: "tester" }]);
+    expect([a.shared.rolesSent.size, again.roleAt("bob")]).toEqual([0, "tester by person"]);
+  });
+
+  it("go to an agent of this machine first, and are refused to agents, and where nobody is called so", async () => {
+    const { a, b, all } = await two();
+    b.begin("ann");
+    await all();
+    await a.give("ann", "tester");
+    expect([a.roleAt("ann"), b.roleAt("ann")]).toEqual(["tester by person", "implementer by default"]);
+    expect(await a.give("bob@desk", "lead", "ann")).toMatchObject({ code: "person_only" });
+    expect(await a.give("nobody", "tester")).toMatchObject({ code: "recipient_gone" });
+  });
+
+  it("of a lead: it hears on its machine that others begin a red task", async () => {
+    const { a, b, all } = await two();
+    await b.give("bob", "lead");
+    await all();
+    await a.ask(createOf([{ description: "drop the table", risk: "red" }]));
+    const [task = ""] = a.shared.tasks.all.keys();
+    const { project } = laptop;
+    await a.ask({ type: "task_approve", by: null, task, wallMs: 1, project });
+    expect(await a.ask(claimOf("ann", task))).toMatchObject({ ok: true });
+    await all();
+    const risk = { what: "risk", task, text: "drop the table", risk: "red", other: "ann@laptop" };
+    expect(b.notes("bob").filter(({ what }) => what === "risk")).toEqual([risk]);
+    expect(a.notes("ann")).toEqual([]);
+  });
+});
+
+describe("merges", () => {
   const runner = { name: "r", bound: { node: "local", epoch: 1, connection: 1 } };
 
-  async function worked(on: Machine, session: string): Promise<string> {
-    const made = await on.log.submitAndWait(create(on, session, "work"));
-    const id = isObject(made) && isObject(made["task"]) ? String(made["task"]["id"]) : "";
-    expect(await on.log.submitAndWait(claim(on, session, id))).toMatchObject({ ok: true });
+  async function worked(on: Daemon, session: string): Promise<string> {
+    await on.ask(createOf([{ description: "work" }]));
+    const id = [...on.shared.tasks.all.keys()].at(-1) ?? "";
+    expect(await on.ask(claimOf(session, id))).toMatchObject({ ok: true });
     const none = { dependsOn: null, description: null, priority: null, labels: null };
-    const place = { project: `/${on.name}/app`, cwd: "/", wallMs: 2 };
-    const update = {
-      type: "task_update",
-      by: actorOf(session),
-      task: id,
-      status: "done",
-      result: "x",
-    } as const;
-    expect(await on.log.submitAndWait({ ...update, ...none, ...place } as Command)).toMatchObject({
-      ok: true,
-    });
+    const update = { type: "task_update", by: actor(session), task: id, status: "done", result: "x" };
+    expect(await on.ask({ ...update, ...none, cwd: "/", wallMs: 2 })).toMatchObject({ ok: true });
     return id;
   }
 
   /** Queues the branch of the author and runs its merge, as requests do; it comes back. */
-  async function comesBack({ log }: Machine, session: string, tasks: readonly string[]): Promise<MergeRow> {
-    const place = { project, base: "refs/heads/main", by: null, wallMs: 8 };
-    const author = withDoersName(log, project, { session, agent: null }, tasks);
-    const merges = [{ branch: "refs/heads/work", author, tasks, after: [] }];
-    const how = { rebase: false, checkOnly: false };
-    await log.submitAndWait({ type: "merge_queue", runner, ...place, ...how, merges });
-    const taken = await log.submitAndWait({ type: "merge_take", runner, ...place, drain: false });
-    const { id, runs } = (taken as unknown as { readonly merge: MergeRow }).merge;
+  function comesBack(on: Daemon, session: string, tasks: readonly string[], branch = "work"): string {
+    const place = { project: on.names.project, base: "refs/heads/main", by: null, wallMs: 8 } as const;
+    const author = withDoersName(on.log, on.names.project, { session, agent: null }, tasks);
+    const merges = [{ branch: `refs/heads/${branch}`, author, tasks, after: [] }];
+    on.own({ type: "merge_queue", runner, ...place, rebase: false, checkOnly: false, merges });
+    on.own({ type: "merge_take", runner, ...place, drain: false });
+    const merge = [...on.world.state.merges.all.values()].at(-1);
+    if (merge === undefined) throw new Error("no merge");
     const reason = { code: "red_check", text: "red", files: [], more: 0, output: null } as const;
-    const outcome: MergeOutcome = { is: "returned", reason };
-    const shared = sharedTasks(log, id, outcome);
-    const report = { type: "merge_report", by: null, runner, merge: id, run: runs, wallMs: 9 } as const;
-    const reply = await log.submitAndWait({ ...report, outcome, ...shared });
-    return (reply as unknown as { readonly merge: MergeRow }).merge;
+    const outcome = { is: "returned", reason } as const;
+    const shared = sharedTasks(on.log, merge.id, outcome);
+    const report = { type: "merge_report", by: null, runner, merge: merge.id, run: merge.runs } as const;
+    expect(on.own({ ...report, outcome, ...shared, wallMs: 9 })).toMatchObject({ ok: true });
+    return merge.id;
   }
 
-  it("names who did its task, and has the shared log give the task back once it is there", async () => {
-    const all = new MemoryStoreOfAll();
-    const [laptop, desk] = await Promise.all([machine("laptop", all), machine("desk", all)]);
-    for (const { store } of [laptop, desk]) expect(await store.open(10_000)).toBe(true);
-    await begin(laptop, "alice");
-    await begin(laptop, "lead");
-    await begin(desk, "bob");
-    const [mine, others] = [await worked(laptop, "alice"), await worked(desk, "bob")];
-    const { state } = desk.log.logOf("/desk/app");
-    const statusOf = (id: string) => state.tasks.all.get(id)?.state.status;
-    await laptop.log.submitAndWait({
-      type: "session_end",
-      session: "alice",
-      incarnation: null,
-      cause: "ended",
-    });
-    await laptop.log.submitAndWait({ type: "role_set", by: null, name: "lead", role: "lead", project });
-    const own = await comesBack(laptop, "alice", [mine]);
-    expect(own.author).toEqual({ id: "alice", agent: null, name: "alice" });
-    await expect.poll(() => statusOf(mine)).toBe("pending");
-    const [message] = laptop.own.state.messages.all.values();
-    expect(message?.text).toContain(`Pending again as soon as the shared store has it: ${mine}.`);
-    // While the store is away, the row waits.
-    const bob = [...state.sessions.live.keys()].find(id => id.startsWith("bob@")) ?? "";
-    all.awaySinceMs = Date.now();
-    const away = await comesBack(laptop, bob, [others]);
-    expect(away.author).toEqual({ id: bob, agent: null, name: "bob@desk" });
-    expect(statusOf(others)).toBe("done");
-    all.awaySinceMs = null;
-    await expect.poll(() => statusOf(others), { timeout: 15_000 }).toBe("pending");
-  });
-});
+  const statusOf = ({ shared }: Daemon, id: string) => shared.tasks.all.get(id)?.state.status;
+  const owed = ({ world }: Daemon) =>
+    [...world.state.merges.all.values()].filter(one => one.owed !== undefined);
 
-// Roles that a person gives to agents of another machine.
-describe("roles", () => {
-  /** Two machines whose daemons take roles as they do; bob and his agent Explore are on the desk. */
-  async function twoMachines() {
-    const all = new MemoryStoreOfAll();
-    const [laptop, desk] = await Promise.all([machine("laptop", all), machine("desk", all)]);
-    for (const one of [laptop, desk]) {
-      expect(await one.store.open(10_000)).toBe(true);
-      const { own, shared } = takesSentRoles({ engine: one.log });
-      one.listeners.own.add(own);
-      one.listeners.shared.add(shared);
-    }
-    await begin(laptop, "alice");
-    await begin(desk, "bob");
-    await desk.log.submitAndWait({ type: "agent_begin", session: "bob", agent: "ex-1", name: "Explore" });
-    await expect.poll(() => there(laptop, "bob@desk")?.agents.size).toBe(1);
-    return { all, laptop, desk };
-  }
-
-  function there({ log, name: machine }: Machine, name: string) {
-    const { sessions } = log.logOf(`/${machine}/app`).state;
-    return [...sessions.live.values()].find(one => one.name === name);
-  }
-
-  async function give({ log, name: machine }: Machine, name: string, role: Role | null, by = false) {
-    const who = by ? actorOf("alice") : null;
-    const command = roleCommand(log, { by: who, project: `/${machine}/app`, name, role });
-    return "code" in command ? command : log.submitAndWait(command);
-  }
-
-  function roleAt({ own }: Machine, session: string, agent: string | null = null): string {
-    const { role, by } = roleOf(own.state, { session, agent });
-    return `${role} by ${by}`;
-  }
-
-  function roleSeen(one: Machine, name: string): string {
-    const { state } = one.log.logOf(`/${one.name}/app`);
-    const { role, by } = roleOf(state, { session: there(one, name)?.id ?? "", agent: null });
-    return `${role} by ${by}`;
-  }
-
-  it("are given by the agent's own machine, told to it, and then known to all", async () => {
-    const { all, laptop, desk } = await twoMachines();
-    const given = await give(laptop, "bob@desk", "reviewer");
-    expect(given).toMatchObject({
-      ok: true,
-      name: "bob@desk",
-      role: "reviewer",
-      by: "person",
-      machine: "desk",
-    });
-    await expect.poll(() => roleAt(desk, "bob")).toBe("reviewer by person");
-    await expect.poll(() => roleSeen(laptop, "bob@desk")).toBe("reviewer by person");
-    expect(desk.own.state.notes.pending.get("bob")?.notes).toMatchObject([{ note: { what: "role" } }]);
-    // Nothing waits any more, on either side.
-    const { state } = laptop.log.logOf("/laptop/app");
-    await expect.poll(() => state.rolesSent.size).toBe(0);
-    // Who looks on hears that a role waits, and that it does no more.
-    const { node } = laptop.store;
-    const names = new SharedNames({ node, own: () => laptop.own.state, shared: () => state });
-    const [bob = ""] = state.sessions.byNode.get(desk.store.node) ?? [];
-    const told = { event: "elsewhere_changed", session: bob, project: "/laptop/app" };
-    const isOfRoles = ({ command }: Entry) =>
-      command.type === "role_send" || (command.type === "relayed" && command.command.type === "role_taken");
-    const entries = all.entries.filter(isOfRoles);
-    expect(entries).toHaveLength(2);
-    for (const entry of entries) {
-      expect(toldElsewhere(entry, names, node, state)).toEqual([told]);
-      expect(toldElsewhere(entry, names, desk.store.node, state)).toEqual([]);
-    }
-    await expect.poll(() => desk.own.state.outbox.rows.size).toBe(0);
-    await give(laptop, "Explore", "tester");
-    await expect.poll(() => roleAt(desk, "bob", "ex-1")).toBe("tester by person");
-    expect(await give(laptop, "bob@desk", null)).toMatchObject({ ok: true, role: "implementer" });
-    await expect.poll(() => roleAt(desk, "bob")).toBe("implementer by default");
+  it("that come back give their authors' tasks back, of whichever machine the author is", async () => {
+    const { a, b, all } = await two();
+    const [mine, others] = [await worked(a, "ann"), await worked(b, "bob")];
+    await all();
+    comesBack(a, "ann", [mine]);
+    await all();
+    expect([statusOf(a, mine), statusOf(b, mine), owed(a)]).toEqual(["pending", "pending", []]);
+    const [message] = a.world.state.messages.all.values();
+    expect(message?.text).toContain(
+      `Pending again as soon as the shared store has it, claim it first: ${mine}.`,
+    );
+    const id = comesBack(a, "bob@n2", [others], "other");
+    expect(a.world.state.merges.all.get(id)?.author).toEqual({ id: "bob@n2", agent: null, name: "bob@desk" });
+    await all();
+    expect([statusOf(b, others), statusOf(b, mine)]).toEqual(["pending", "pending"]);
   });
 
-  it("wait for a machine that is away, and the latest one is given", async () => {
-    const { all, laptop, desk } = await twoMachines();
-    await desk.store.close();
-    await give(laptop, "bob@desk", "tester");
-    expect(await give(laptop, "bob@desk", "reviewer")).toMatchObject({ ok: true });
-    const { state } = laptop.log.logOf("/laptop/app");
-    expect([...state.rolesSent.values()].map(sent => [...sent])).toMatchObject([
-      [[null, { role: "reviewer" }]],
+  it("are shown on the other machines", async () => {
+    const { a, b, all } = await two();
+    const mine = await worked(a, "ann");
+    comesBack(a, "ann", [mine]);
+    await all();
+    const source = { engine: b.log } as never;
+    const rows = mergeTargets.merges_elsewhere.open(source, { project: desk.project } as never);
+    expect([...(rows as () => Iterable<{ row: () => object }>)()].map(({ row }) => row())).toMatchObject([
+      { branch: "work", author: "ann@n1", authorName: "ann", machine: "laptop", state: "returned" },
     ]);
-    expect(writeState(readState(writeState(state)))).toBe(writeState(state));
-    expect(roleAt(desk, "bob")).toBe("implementer by default");
-    // Both are shown as long as they wait.
-    await give(laptop, "Explore", null);
-    const [row] = [...elsewhereRows(laptop.log, "/laptop/app")].map(one => one.row());
-    expect(row).toMatchObject({
-      rolesWaiting: [
-        { agent: null, role: "reviewer" },
-        { agent: "Explore", role: null },
-      ],
-    });
-    expect(row && elsewhereState(row)).toBe("the role reviewer waits, the end of the role of Explore waits");
-    const back = await machine("desk", all, { node: desk.store.node });
-    await begin(back, "bob");
-    const { own, shared } = takesSentRoles({ engine: back.log });
-    back.listeners.own.add(own);
-    back.listeners.shared.add(shared);
-    expect(await back.store.open(10_000)).toBe(true);
-    await expect.poll(() => state.rolesSent.size, { timeout: 10_000 }).toBe(0);
-    expect(roleAt(back, "bob")).toBe("reviewer by person");
-    for (const one of elsewhereRows(laptop.log, "/laptop/app"))
-      expect(one.row()).not.toHaveProperty("rolesWaiting");
+    expect(b.events.map(({ event }) => event).filter(one => one.event === "merge_elsewhere_changed")).toEqual(
+      [expect.objectContaining({ machine: "laptop", state: "returned", project: desk.project })],
+    );
   });
 
-  it("go to an agent of this machine first, and are refused to agents, and where nobody is called so", async () => {
-    const { laptop, desk } = await twoMachines();
-    await begin(desk, "alice");
-    await expect.poll(() => there(laptop, "alice@desk")).toBeDefined();
-    await give(laptop, "alice", "tester");
-    expect([roleAt(laptop, "alice"), roleAt(desk, "alice")]).toEqual([
-      "tester by person",
-      "implementer by default",
-    ]);
-    expect(await give(desk, "alice@desk", "reviewer")).toMatchObject({ ok: true, id: "alice" });
-    expect(await give(laptop, "bob@desk", "lead", true)).toMatchObject({ code: "person_only" });
-    expect(await give(laptop, "nobody", "tester")).toMatchObject({ code: "recipient_gone" });
-    await begin(laptop, "carol", { cwd: "/laptop/own", project: "/laptop/own", worktree: "/laptop/own" });
-    const own = roleCommand(laptop.log, {
-      by: null,
-      project: "/laptop/own",
-      name: "bob@desk",
-      role: "tester",
-    });
-    expect(own).toMatchObject({ type: "role_set" });
+  it("owe it while the store is away, or once the daemon was killed, and then it is done once", async () => {
+    const { server, a, b, all } = await two();
+    const mine = await worked(a, "ann");
+    a.store.lose();
+    comesBack(a, "ann", [mine]);
+    await all();
+    expect([statusOf(b, mine), owed(a)]).toMatchObject(["done", [{ owed: { wallMs: 9 } }]]);
+    a.isDead = true;
+    const again = new Daemon(server, laptop, a.world.state);
+    daemons.push(again);
+    await again.store.reach();
+    await settled(again, b);
+    expect([statusOf(b, mine), owed(again)]).toEqual(["pending", []]);
   });
 
-  it("are given once the store that was away answers, though a person changed the role meanwhile", async () => {
-    const { all, laptop, desk } = await twoMachines();
-    expect(await give(laptop, "bob@desk", "tester")).toMatchObject({ ok: true });
-    await expect.poll(() => roleAt(desk, "bob")).toBe("tester by person");
-    await expect.poll(() => desk.own.state.outbox.rows.size).toBe(0);
-    expect(await give(desk, "bob", "architect")).toMatchObject({ ok: true });
-    // An opening compares: what was given is not given again.
-    await desk.store.tellAnew();
-    await desk.store.relayed(10_000);
-    expect(roleAt(desk, "bob")).toBe("architect by person");
-    all.awaySinceMs = Date.now();
-    expect(await give(laptop, "bob@desk", "reviewer")).toMatchObject({ code: "store_away" });
+  it("whose return is stored and not noted take nothing back from who has claimed the task since", async () => {
+    const { server, a, b, all } = await two();
+    const mine = await worked(a, "ann");
+    await all();
+    const own = a.world.state;
+    // The daemon is killed when the store has the return, and before its own log notes that.
+    a.store.connection.before = text => {
+      if (text.includes("step(")) a.isDead = true;
+    };
+    comesBack(a, "ann", [mine]);
+    await a.store.quiet();
+    expect([owed(a).length, server.rows.size > 0]).toEqual([1, true]);
+    const again = new Daemon(server, laptop, own);
+    daemons.push(again);
+    again.store.connection.before = () => {};
+    await b.store.quiet();
+    await settled(b);
+    expect(statusOf(b, mine)).toBe("pending");
+    expect(await b.ask(claimOf("bob", mine))).toMatchObject({ ok: true });
+    await again.store.reach();
+    await settled(again, b);
+    expect([statusOf(b, mine), owed(again)]).toEqual(["active", []]);
   });
 
-  it("are given once the machine's own log says that they are, though the shared one could already", async () => {
-    const { laptop, desk } = await twoMachines();
-    const { node, projects } = desk.own.state.outbox;
-    const told = { type: "sharing_set", node, projects: [...projects] } as const;
-    await desk.own.submitAndWait({ ...told, level: partsLevel - 1 });
-    expect(await give(laptop, "bob@desk", "tester")).toMatchObject({ ok: true });
-    const { rolesSent } = desk.store.state ?? {};
-    await expect.poll(() => rolesSent?.size).toBe(1);
-    // What the daemon would enter is in its log before this is.
-    await begin(desk, "carol");
-    expect(roleAt(desk, "bob")).toBe("implementer by default");
-    await desk.own.submitAndWait({ ...told, level: partsLevel });
-    await expect.poll(() => roleAt(desk, "bob")).toBe("tester by person");
-    await expect.poll(() => rolesSent?.size).toBe(0);
+  it("of a project that is shared no more return the tasks in the machine's own log", async () => {
+    const { a, all } = await two();
+    const mine = await worked(a, "ann");
+    a.store.lose();
+    comesBack(a, "ann", [mine]);
+    await a.store.quiet();
+    a.log.end(laptop.project);
+    await all();
+    expect(owed(a)).toEqual([]);
   });
 });

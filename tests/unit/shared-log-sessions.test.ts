@@ -1,17 +1,28 @@
 /** How the sessions of this machine's own log come into the rows of the projects that it shares. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
+import type { Caller } from "../../daemon/engine/answers.ts";
 import type { Engine } from "../../daemon/engine/engine.ts";
 import { ownView } from "../../daemon/engine/log-view.ts";
 import { SharedLog } from "../../daemon/store/shared-log.ts";
+import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { World } from "./core-world.ts";
 import { laptop } from "./shared-copy-world.ts";
 import { FakeServer, FakeStore } from "./shared-project-world.ts";
 import { claimOf, createOf } from "./task-world.ts";
 
+/** The command that begins one more session of the process. */
+const beginMore: Command = {
+  ...{ type: "session_begin", session: "more", anchor: { pid: 7, startTime: "1" }, cwd: "/shop" },
+  ...{ project: "/shop", worktree: "/shop", branch: "main", name: null, revive: true, wallMs: 1 },
+} as never;
+
 /** A machine whose own log is `world`. */
-function machine() {
+function machine(copies: string | null = null) {
   const server = new FakeServer();
   const store = new FakeStore(server, laptop);
   const world = new World();
@@ -19,10 +30,15 @@ function machine() {
     state: world.state,
     logOf: () => ownView({ state: world.state, now: 0 }),
     close: async () => {},
+    submit: (command: Command, { answer }: Caller) => {
+      step(() => answer(world.do(command)));
+      return 1;
+    },
+    submitWithRetry: (command: Command) => step(() => world.do(command)),
   };
   const log = new SharedLog({
-    ...{ own: own as unknown as Engine, store: store.it, clock: new SimulatedClock(1), copies: null },
-    ...{ onEvents: () => {}, onGap: () => {}, onReached: () => {} },
+    ...{ own: own as unknown as Engine, store: store.it, clock: new SimulatedClock(1), copies },
+    ...{ onEvents: () => {}, onDone: () => {}, onGap: () => {}, onReached: () => {} },
   });
   /** Does a command in the own log, of which the shared one hears. */
   const step = (work: () => unknown) => {
@@ -132,6 +148,70 @@ describe("the sessions of a machine", () => {
     await store.quiet();
     expect(sessions()).toEqual([]);
     expect(store.projects.size).toBe(0);
+    await log.close();
+  });
+});
+
+it("a project that is shared no more leaves no copy on the disk", async () => {
+  const folder = temporaryFolder();
+  const { store, log, begin } = machine(join(folder, "copy"));
+  const project = log.open("/shop", "team/shop");
+  await store.reach();
+  begin("ann");
+  await store.quiet();
+  await project.save();
+  expect(readdirSync(folder)).toHaveLength(1);
+  log.end("/shop");
+  // It waits for the removal, and keeps nothing.
+  await project.save();
+  expect(readdirSync(folder)).toEqual([]);
+  await log.close();
+});
+
+describe("room for sessions", () => {
+  /** A machine with as many sessions of one process as that may have, of which the first has a task. */
+  async function crowded() {
+    const made = machine();
+    made.log.open("/shop", "team/shop");
+    await made.store.reach();
+    for (let n = 0; n < limits.sessionsPerProcessMax; n += 1) made.begin(`s${n}`, { anchor });
+    const take = async (session: string) => {
+      await made.ask(create);
+      expect(await made.ask({ ...claimOf(session), project: "/shop" } as Command)).toMatchObject({
+        ok: true,
+      });
+    };
+    await take("s0");
+    const more = () => made.log.submitAndWait(beginMore);
+    const live = () => made.world.state.sessions.live;
+    return { ...made, take, more, live };
+  }
+
+  it("keeps a session with a shared task, and ends one that has nothing in either log", async () => {
+    const { log, more, live } = await crowded();
+    expect(await more()).toMatchObject({ ok: true });
+    expect([live().has("s0"), live().has("s1"), live().has("more")]).toEqual([true, false, true]);
+    expect(live().size).toBe(limits.sessionsPerProcessMax);
+    await log.close();
+  });
+
+  it("refuses one more where all have a shared task", async () => {
+    const { log, take, more, live, end } = await crowded();
+    for (let n = 1; n < limits.sessionsPerProcessMax; n += 1) await take(`s${n}`);
+    const error = expect.stringContaining("in the shared store; end some first");
+    expect(await more()).toMatchObject({ code: "too_many_sessions", error });
+    expect(live().size).toBe(limits.sessionsPerProcessMax);
+    end("s5");
+    expect(await more()).toMatchObject({ ok: true });
+    await log.close();
+  });
+
+  it("ends nobody while the project was never read", async () => {
+    const { log, begin } = machine();
+    log.open("/shop", "team/shop");
+    for (let n = 0; n < limits.sessionsPerProcessMax; n += 1) begin(`s${n}`, { anchor });
+    const reply = await log.submitAndWait(beginMore);
+    expect(reply).toMatchObject({ code: "too_many_sessions" });
     await log.close();
   });
 });

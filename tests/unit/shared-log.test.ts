@@ -28,6 +28,7 @@ class Scene {
   readonly shared: Asked[] = [];
   readonly heard: Reply[] = [];
   refusal: Refusal | null = null;
+  ownReply: Reply = { ok: true, own: true };
   readonly log: SharedLog;
 
   constructor() {
@@ -44,7 +45,7 @@ class Scene {
       state: world.state,
       logOf: () => ownView({ state: world.state, now: 0 }),
       submit: (command: Command, caller: Caller) => {
-        caller.answer({ ok: true, own: true });
+        caller.answer(this.ownReply);
         return this.own.push(command);
       },
       submitWithRetry: (command: Command) => void this.own.push(command),
@@ -67,7 +68,7 @@ class Scene {
     };
     this.log = new SharedLog({
       ...{ own: own as unknown as Engine, store: store as unknown as Store, clock: this.clock, copies: null },
-      ...{ onEvents: () => {}, onGap: () => {}, onReached: () => {} },
+      ...{ onEvents: () => {}, onDone: () => {}, onGap: () => {}, onReached: () => {} },
     });
     this.log.open("/shop", "team/shop");
   }
@@ -146,9 +147,29 @@ describe("a command", () => {
       { type: "session_end", session: "ann", incarnation: null, cause: "ended" },
       "own",
     ],
-    ["the beginning of one", { type: "session_begin", session: "dan", project: "/shop" }, "own"],
+    [
+      "the beginning of one",
+      { type: "session_begin", session: "dan", project: "/shop", anchor: null },
+      "own",
+    ],
   ])("goes to one log: %s", (_what, command, where) => {
     expect(scene.to(command)).toBe(where);
+  });
+
+  it("goes to each log that it is about, one after the other: an import", async () => {
+    const tasks = [
+      { project: "/shop", id: "a" },
+      { project: "/own", id: "b" },
+      { project: "/shop", id: "c" },
+    ];
+    scene.ownReply = { ok: true, imported: 1, skipped: [], debatesDropped: [] };
+    scene.submit({ type: "task_import", by: null, tasks });
+    expect(scene.asked).toMatchObject({ tasks: [{ id: "a" }, { id: "c" }] });
+    expect(scene.own).toEqual([]);
+    scene.shared[0]?.answer({ ok: true, imported: 1, skipped: ["c"], debatesDropped: [] });
+    await settled();
+    expect(scene.own).toMatchObject([{ tasks: [{ id: "b" }] }]);
+    expect(scene.heard).toEqual([{ ok: true, imported: 2, skipped: ["c"], debatesDropped: [] }]);
   });
 
   it("goes to the own log when the project is shared no more", () => {

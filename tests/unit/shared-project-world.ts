@@ -194,10 +194,15 @@ export class FakeStore {
 
   readonly table = (name: string) => `kite.${name}`;
   readonly clockSaid = () => {};
-  readonly close = async () => {};
+  readonly wentBack = () => {};
+  readonly close = async (_how?: { readonly leaves: boolean }): Promise<boolean> => false;
 
   get nowMs(): number {
     return this.server.nowMs;
+  }
+
+  get machine(): string {
+    return this.options.machine;
   }
 
   trouble(message: string, error: unknown): void {

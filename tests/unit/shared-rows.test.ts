@@ -110,6 +110,29 @@ const forms: Readonly<Record<string, fc.Arbitrary<object>>> = {
     entries: fc.array(fc.record({ kind: text, hypothesis: text, by: anyone, at: fc.nat(), text })),
     verdict: fc.option(fc.record({ name: text, because: text, by: anyone })),
   }),
+  parts: fc.oneof(
+    fc
+      // An id has no line's end, as no id on the wire has.
+      .record({
+        who: someone.filter(({ id }) => !id.includes("\n")),
+        part: fc.constantFrom("declaration", "role"),
+        told: fc.record({ role: text }),
+      })
+      .map(({ who: { id, agent }, part, told }) => ({
+        ...{
+          project: laptop.project,
+          node: id.endsWith("@n2") ? "n2" : "n1",
+          session: id,
+          agent,
+          part,
+          told,
+        },
+      })),
+    fc.record({ author: fc.option(ownActor.map(({ session }) => ({ session }))), id: text }).map(merge => ({
+      ...{ project: laptop.project, node: "n1", machine: "laptop", session: null, agent: null },
+      ...{ part: "merges", told: [merge] },
+    })),
+  ),
 };
 
 const each: [string, Kind, fc.Arbitrary<object>][] = kinds.map(kind => {
@@ -119,7 +142,7 @@ const each: [string, Kind, fc.Arbitrary<object>][] = kinds.map(kind => {
 });
 
 /** Fields that the program takes for granted nowhere, as a later one may leave them out. */
-const loose: ReadonlySet<string> = new Set(["sessions namedBy"]);
+const loose: ReadonlySet<string> = new Set(["sessions namedBy", "parts machine"]);
 
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown;
 const keyOf = (kind: Kind, form: object) => {

@@ -148,7 +148,7 @@ const lists = {
     of: "wire",
   },
   leadState: {
-    ...listIn("daemon/core", "interface State extends BaseState {"),
+    ...listIn("daemon/core", "export interface State extends BaseState {"),
     line: (name: string) => `readonly ${name}: TableOf<typeof ${name}Rows>;`,
     names: (name: string) => `type ${name}Rows`,
     of: "table",

@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { bootId, machineId, machineName, openNode, readNode, renewNode } from "../../daemon/store/node-id.ts";
+import { machineId, machineName, openNode, readNode, renewNode } from "../../daemon/store/private-files.ts";
 import { limits } from "../../protocol/limits.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { plain } from "../../protocol/text.ts";
@@ -211,10 +211,10 @@ describe("a write", () => {
     const paths = homeAt(temporaryFolder());
     let before = idOf(openNode(paths, machine));
     const writer = join(temporaryFolder(), "writer.mjs");
-    const nodeId = fileURLToPath(new URL("../../daemon/store/node-id.ts", import.meta.url));
+    const files = fileURLToPath(new URL("../../daemon/store/private-files.ts", import.meta.url));
     buildSync({
       stdin: {
-        contents: `import { renewNode } from ${JSON.stringify(nodeId)};
+        contents: `import { renewNode } from ${JSON.stringify(files)};
           for (let n = 0; ; n += 1) {
             renewNode(JSON.parse(process.argv[2]), process.argv[3]);
             if (n === 2) process.stdout.write("writes");
@@ -311,11 +311,5 @@ describe("the machine", () => {
       expect(machineId()).toMatch(/^(?:id [0-9a-f]{32}|name \S*)$/);
       expect(machineId()).toBe(machineId());
     });
-  });
-
-  it("tells a start of the machine from others where the system says which it is", () => {
-    expect(bootId("/nowhere/boot_id")).toBe("");
-    if (process.platform === "linux") expect(bootId()).toMatch(/^[0-9a-f-]{36}$/);
-    expect(bootId()).toBe(bootId());
   });
 });

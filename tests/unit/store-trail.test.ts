@@ -3,9 +3,7 @@ import { expect, it } from "vitest";
 import { ReportCounter } from "../../bin/trail/report-counter.ts";
 import { logLines } from "../../bin/trail/sentences.ts";
 import { TrailCounter } from "../../bin/trail/stats.ts";
-import { emptyState } from "../../daemon/core/snapshot.ts";
-import type { Entry } from "../../daemon/core/tables/entries.ts";
-import { askedFields, changeLines, joinedLine, movedLine, refusedLines } from "../../daemon/sharing/trail.ts";
+import { askedFields, changeLines, joinedLine, movedLines } from "../../daemon/store/shared.ts";
 import { decode, encode, type TrailLine } from "../../daemon/trail/line.ts";
 import type { StoreState } from "../../protocol/schemas/store.ts";
 import { now, screen } from "./view-rows.ts";
@@ -26,9 +24,9 @@ const open: StoreState = {
   ],
 };
 const away: StoreState = { ...open, is: "away", since: now - 300_000, why: "the connection ended" };
-const refused: StoreState = { ...open, is: "refused", code: "node_twice", why: "another daemon of node n" };
+const refused: StoreState = { ...open, is: "refused", code: "node_twice", why: "another home of node n" };
 const begun: StoreState = { ...open, is: "opening", nodes: [], machine: null };
-const desk = (is: "here" | "away" | "lost"): StoreState => ({
+const desk = (is: "here" | "away" | "gone"): StoreState => ({
   ...open,
   nodes: [...open.nodes.slice(0, 1), { machine: "desk", is }],
 });
@@ -75,16 +73,16 @@ it("say why a move broke off, once for each reason", () => {
 
 it("say what the daemon moved by itself, and that it undid a leave", () => {
   const moved = { tasks: 1, context: 0, numbers: [], keys: [], released: ["t-9"], leftOut: [], returns: [] };
-  const sharing = ["/p/.git", "example.com/p"] as const;
-  expect(movedLine(sharing, moved, now)).toMatchObject([
+  const sharing = { project: "/p/.git", as: "example.com/p" };
+  expect(movedLines(sharing, moved, now)).toMatchObject([
     {
       project: "/p/.git",
       why: "what was left here of example.com/p is in the store now: tasks 1, context keys 0; claims of this machine that are gone: t-9",
     },
   ]);
-  expect(movedLine(sharing, { ...moved, tasks: 0, released: [] }, now)).toEqual([]);
+  expect(movedLines(sharing, { ...moved, tasks: 0, released: [] }, now)).toEqual([]);
   const numbers = [{ task: "t-8", before: 1, after: 3 }];
-  expect(movedLine(sharing, { ...moved, numbers, released: [] }, now)[0]?.why).toMatch(
+  expect(movedLines(sharing, { ...moved, numbers, released: [] }, now)[0]?.why).toMatch(
     /: tasks 1, context keys 0; numbers that changed: #1 is #3 now$/,
   );
   const undone = { ...open, leaveUndoneAt: now };
@@ -96,7 +94,7 @@ it("say what the daemon moved by itself, and that it undid a leave", () => {
 
 it("say why the store does not take this machine, with the refusal's code", () => {
   expect(said(open, refused)).toEqual([
-    expect.stringContaining("does not take this machine: another daemon of node n"),
+    expect.stringContaining("does not take this machine: another home of node n"),
   ]);
   expect(changeLines(open, refused, now)).toMatchObject([
     { code: "node_twice", type: "refused", rule: "store" },
@@ -108,12 +106,12 @@ it("say nothing of a store that this machine left by itself", () => {
   expect(said(open, left)).toEqual([]);
 });
 
-it("say which machine came, fell silent, is back, is lost or left, as long as the store tells", () => {
+it("say which machine came, fell silent, is back, is gone or left, as long as the store tells", () => {
   const told = (before: StoreState, after: StoreState) =>
     changeLines(before, after, now).map(({ why }) => why);
   expect(told(desk("here"), desk("away"))).toEqual(["desk fell silent"]);
   expect(told(desk("away"), desk("here"))).toEqual(["desk is back"]);
-  expect(told(desk("away"), desk("lost"))).toEqual(["desk is lost, and so are its agents"]);
+  expect(told(desk("away"), desk("gone"))).toEqual(["desk is gone, and its agents' claims are free"]);
   expect(told({ ...open, nodes: open.nodes.slice(0, 1) }, open)).toEqual(["desk joined the store"]);
   expect(told(open, { ...open, nodes: open.nodes.slice(0, 1) })).toEqual(["desk left the store"]);
   expect(told(away, { ...away, nodes: [] })).toEqual([]);
@@ -122,7 +120,7 @@ it("say which machine came, fell silent, is back, is lost or left, as long as th
 const nothing = { tasks: 0, context: 0, numbers: [], keys: [], released: [], leftOut: [], returns: [] };
 
 it("say what a person did, and what was refused", () => {
-  const counts = { ok: true, tasks: 2, context: 1, leftOut: [], returns: [] } as const;
+  const counts = { ok: true, tasks: 2, context: 1, numbers: [], leftOut: [], returns: [] } as const;
   const share = { ...counts, project: "/p/.git", as: "example.com/p" };
   expect(askedFields(share)).toMatchObject({
     ...{ rule: "store", project: "/p/.git" },
@@ -136,10 +134,6 @@ it("say what a person did, and what was refused", () => {
   expect(askedFields({ ...share, leftOut }).why).toMatch(
     /; changed here, and not taken over: #3 \(description, status\)$/,
   );
-  const kept = [{ ...leftOut[0], kept: ["task/3/description@laptop", "task/3/result@laptop"] }];
-  expect(askedFields({ ...share, leftOut: kept }).why).toMatch(
-    /: #3 \(description, status; kept as task\/3\/description@laptop, task\/3\/result@laptop\)$/,
-  );
   const returns = [{ task: "t-1", number: 3 }, { key: "port" }];
   expect(askedFields({ ...share, returns }).why).toMatch(
     /; the store did not have these any more, and has them again: #3, key port$/,
@@ -148,7 +142,7 @@ it("say what a person did, and what was refused", () => {
   expect(askedFields({ ...share, returns: many, more: { returns: 5 } }).why).toMatch(
     /: key k0, .*, key k19 and 15 more$/,
   );
-  expect(movedLine(["/p/.git", "p"], { ...nothing, returns }, now)).toMatchObject([
+  expect(movedLines({ project: "/p/.git", as: "p" }, { ...nothing, returns }, now)).toMatchObject([
     { why: expect.stringContaining("has them again: #3, key port") },
   ]);
   const leave = { ...counts, projects: [] };
@@ -157,27 +151,7 @@ it("say what a person did, and what was refused", () => {
   });
   expect(askedFields({ ...leave, told: false }).why).toMatch(/; the store does not know it$/);
   expect(askedFields({ ok: true, node: "n2" }).why).toContain("an id of its own");
-  expect(joinedLine(open, "", now).why).toBe("kite@db/kite: this machine is in it as laptop, node 01234567");
-  expect(joinedLine(open, "abcdefghij", now).why).toMatch(/; it was node abcdefgh before$/);
-});
-
-it("name the node that spoke for another's session", () => {
-  const entry = {
-    seq: 1,
-    at: 1,
-    origin: { node: "n9", epoch: 1 },
-    command: { type: "task_claim" },
-  } as unknown as Entry;
-  const reply = {
-    ok: false,
-    code: "not_yours",
-    error: "node n9 does not speak for session a@n1.1.1",
-  } as const;
-  expect(refusedLines(entry, reply, emptyState(), now)).toMatchObject([
-    { code: "not_yours", why: "n9: node n9 does not speak for session a@n1.1.1" },
-  ]);
-  expect(refusedLines(entry, { ok: true }, null, now)).toEqual([]);
-  expect(refusedLines(entry, null, null, now)).toEqual([]);
+  expect(joinedLine(open, now).why).toBe("kite@db/kite: this machine is in it as laptop, node 01234567");
 });
 
 it("count as notes of their own, and as no agent's edits, waits or denials", () => {

@@ -3,8 +3,8 @@ import { describe, expect, it, test } from "vitest";
 import { noteLines } from "../../bin/commands/store.ts";
 import { lackText } from "../../bin/doctor/shared-store.ts";
 import { machinesText, storeText } from "../../bin/view/store.ts";
-import type { StoreLook } from "../../daemon/journal/shared-journal.ts";
-import { replyOf } from "../../daemon/sharing/requests.ts";
+import { replyOf } from "../../daemon/store/requests.ts";
+import type { StoreLook } from "../../daemon/store/store.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type StoreRow, storeRowsMax } from "../../protocol/schemas/store.ts";
 
@@ -78,6 +78,19 @@ describe("how people read of the store that machines share", () => {
     }
   });
 
+  test("rows that are left out are named while the store is open, without markup", () => {
+    const unfit = [
+      "team/shop: the tasks row t-1 has another form than Kite writes",
+      "team/shop: <b>\u001b[2J",
+    ];
+    const text = storeText({ ...row, unfit }, now);
+    expect(text).toMatch(/^rows of the store do not fit, and are left out: team\/shop: the tasks row t-1 /);
+    for (const char of ["<", "\u001b"]) expect(text).not.toContain(char);
+    expect(storeText({ ...row, unfit, is: "away", since: now }, now)).toMatch(/^store away since/);
+    // A store that gives no notifications works.
+    expect(storeText({ ...row, polls: true }, now)).toBeNull();
+  });
+
   test("a leave that was undone is said for an hour", () => {
     const leaveUndoneAt = new Date(2026, 10, 28, 14, 31, 5).getTime();
     expect(storeText({ ...row, leaveUndoneAt }, now)).toBe(
@@ -134,15 +147,14 @@ describe("notes of a copy", () => {
     ...{ leftOut: [], returns: [] },
   };
 
-  it("names what is left out with the key of its text, and what came back, each with what to do", () => {
-    const kept = ["task/2/description@laptop", "task/2/result@laptop"];
+  it("names what is left out, and what came back, each with what to do", () => {
     const leftOut = [
-      { task: "t-1", number: 2, fields: ["description", "status"] as const, kept },
+      { task: "t-1", number: 2, fields: ["description", "status"] as const },
       { task: "t-2", number: 3, fields: ["priority"] as const },
     ];
     const returns = [{ task: "t-4", number: 5 }, { key: "port" }];
     expect(noteLines({ ...nothing, leftOut, returns })).toEqual([
-      "Changed here, and not taken over, since the store changed it too or refused it: #2 (description, status; yours is kept as task/2/description@laptop, task/2/result@laptop), #3 (priority). Look at them: kite task show NUMBER, kite context get KEY",
+      "Changed here, and not taken over, since the store changed it too or refused it: #2 (description, status), #3 (priority). Look at them: kite task show NUMBER",
       "The store did not have these any more, and Kite brought them back: #5, key port. If somebody removed them on purpose, do so again: kite task cancel NUMBER, kite context rm KEY",
     ]);
     expect(noteLines(nothing)).toEqual([]);

@@ -1,7 +1,7 @@
 /** The page on a machine that shares a store with another one: what it says of the store, and who works elsewhere. */
 import { afterEach, expect, test } from "vitest";
 import { database, Machine } from "../end-to-end/store-machine.ts";
-import { withServer } from "../journal/postgres-world.ts";
+import { withServer } from "../store/postgres-world.ts";
 import { picture, Site } from "./browser.ts";
 import { violations } from "./violations.ts";
 

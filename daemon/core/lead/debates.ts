@@ -22,13 +22,12 @@ import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../frame/re
 import { contextAt, endItem, setItem, verdictKey } from "../messages/context.ts";
 import { everyoneIn, recipientOf } from "../messages/inbox.ts";
 import { postNotice } from "../messages/send.ts";
-import { isPerson } from "../nodes/people.ts";
 import type { Meta, Rules } from "../tables/base-state.ts";
 import { itemKey } from "../tables/context.ts";
 import type { CommandOf } from "../tables/entries.ts";
 import { lasting, type Step } from "../tables/entries.ts";
 import { inboxKey } from "../tables/messages.ts";
-import { actorRow, isAlive, noSession, projectOf, speakerRow } from "../tables/naming.ts";
+import { actorRow, isAlive, isPerson, noSession, projectOf, speakerRow } from "../tables/naming.ts";
 import { allAt, type Session, sessionsOf } from "../tables/sessions.ts";
 import type { Task } from "../tables/tasks.ts";
 import type { State } from "./state.ts";
@@ -387,7 +386,7 @@ function debateOpen(state: State, command: CommandOf<"debate_open">, _meta: Meta
   debates.count += 1;
   const n = debates.count;
   const id = `d-${Math.max(0, wallMs).toString(36)}-${n.toString(36)}`;
-  const openedBy = speakerRow(state, by, step);
+  const openedBy = speakerRow(state, by);
   const participants = rows.map(row => ({ row, told: null }));
   const empty = { entries: [], verdict: null };
   const opened = { id, n, project, question, openedBy, openedAt: wallMs, hypotheses, participants, ...empty };
@@ -460,7 +459,7 @@ function debateEnter(state: State, command: CommandOf<"debate_enter">, _meta: Me
     step.reply = debate;
     return;
   }
-  const row = speakerRow(state, by, step);
+  const row = speakerRow(state, by);
   const outcome = saidBy(debate, entry, row, by === null ? [] : othersThere(state, debate.project, by));
   if ("ok" in outcome) {
     step.reply = outcome;
@@ -580,7 +579,7 @@ function debateClose(state: State, command: CommandOf<"debate_close">, meta: Met
     step.reply = debate;
     return;
   }
-  const row = speakerRow(state, by, step);
+  const row = speakerRow(state, by);
   const others = by === null ? [] : othersThere(state, debate.project, by);
   const isAlone = by !== null && others.length === 0;
   const missing = missingFor(debate, command.verdict, { by: row, alone: isAlone });

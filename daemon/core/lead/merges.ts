@@ -15,13 +15,19 @@ import { type Actor, boundKey } from "../frame/actors.ts";
 import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../frame/records.ts";
 import { letterAt } from "../messages/inbox.ts";
 import { postNotice } from "../messages/send.ts";
-import { nodeOf } from "../nodes/shared-ids.ts";
-import { publishOnce, sharedActorOf } from "../outbox/publish.ts";
 import type { Meta } from "../tables/base-state.ts";
 import { type Handler, type TimedRules, timer } from "../tables/base-state.ts";
 import type { CommandOf } from "../tables/entries.ts";
-import { freeing, lasting, lastingAndFreeing, type NodePart, passing, type Step } from "../tables/entries.ts";
-import { actorRow, isAlive, noSession } from "../tables/naming.ts";
+import {
+  freeing,
+  lasting,
+  lastingAndFreeing,
+  type MachinePart,
+  passing,
+  type Step,
+} from "../tables/entries.ts";
+import { actorRow, isAlive, isElsewhere, noSession } from "../tables/naming.ts";
+import type { PartRow } from "../tables/parts.ts";
 import { returnAll } from "../tasks/leave.ts";
 import { bytesOf } from "./debates.ts";
 import { leadsOf } from "./health.ts";
@@ -79,7 +85,7 @@ function isMerge(found: Merge | Refusal): found is Merge {
 }
 
 export function mergeRow(merge: Merge): MergeRow {
-  const { n: _n, runner, notice: _notice, ...row } = merge;
+  const { n: _n, runner, notice: _notice, owed: _owed, ...row } = merge;
   return { ...row, attended: runner !== null };
 }
 
@@ -310,34 +316,33 @@ function runnerOver(state: State, merge: Merge, step: Step): void {
 // was there to write to.
 //
 // Invariants: only tasks of the author change, and none that an active task builds on. A merge comes back even if no message
-// can be sent. Tasks that machines share are in the shared log, which hears of it from the outbox.
+// can be sent. The shared project has the tasks that machines share: the merge keeps that it owes their return, until the
+// daemon says that it is made.
 
-/** The author's tasks that are pending again, and those that the log which machines share makes pending. */
+/** The author's tasks that are pending again, and those that the shared project makes pending. */
 interface Returned {
   readonly here: readonly string[];
   readonly there: readonly string[];
+  readonly owed: Merge["owed"] | null;
 }
 
-/** Makes the author's tasks pending again. `shared`: those of the log which machines share, as far as this machine knows it. */
+/** Makes the author's tasks pending again. `shared`: those of the shared project, as far as this machine knows it. */
 function returnTasks(
   state: State,
   merge: Merge,
-  { by, wallMs, shared = [] }: Pick<MergeReport, "by" | "wallMs" | "shared">,
+  { by, wallMs, shared }: Pick<MergeReport, "by" | "wallMs" | "shared">,
   step: Step,
 ): Returned {
-  const { id, author, tasks, project, reason } = merge;
-  if (author === null || tasks.length === 0) return { here: [], there: [] };
-  const taskReturn = { tasks, author: author.id };
+  const { id, author, tasks, reason } = merge;
+  if (author === null || tasks.length === 0) return { here: [], there: [], owed: null };
   const cameBack = `the merge ${id} came back`;
   // This log has the tasks that were done before the project was shared.
-  const own = { ...taskReturn, cause: `${cameBack}: ${reason?.text ?? ""}` };
-  const here = returnAll(state, own, { by, wallMs }, state.outbox.node, step);
-  if (!state.outbox.projects.has(project)) return { here, there: [] };
+  const own = { tasks, author: author.id, cause: `${cameBack}: ${reason?.text ?? ""}` };
+  const here = returnAll(state, own, { by, wallMs }, step);
+  if (shared === undefined) return { here, there: [], owed: null };
   // A check's name and its words stay on this machine.
   const cause = `${cameBack}: ${causes[reason?.code ?? "unmergeable"] ?? "it was not merged"}`;
-  const from = sharedActorOf(state, by);
-  const isTold = publishOnce(state, { type: "task_return", ...taskReturn, cause, by: from, wallMs });
-  return { here, there: isTold ? shared.filter(one => !here.includes(one)) : [] };
+  return { here, there: shared.filter(one => !here.includes(one)), owed: { cause, by, wallMs } };
 }
 
 const causes: { readonly [C in MergeReasonCode]?: string } = {
@@ -416,7 +421,7 @@ function wordsFor(
 /** Why the reader hears of a branch that is not its own. */
 function whoseText({ spawns }: State, author: ActorRow | null, reader: ActorRow): string {
   if (author === null) return "Whose branch it is, Kite does not know, and you lead this project";
-  if (nodeOf(author.id) !== null) return `${author.name}, whose branch it is, works on another machine`;
+  if (isElsewhere(author.id)) return `${author.name}, whose branch it is, works on another machine`;
   const isParent = spawnAt(spawns, author.id)?.parent?.id === reader.id;
   return `${author.name}, ${isParent ? "which you spawned" : "whose branch it is"}, has ended`;
 }
@@ -450,9 +455,19 @@ function mergeReport(state: State, command: CommandOf<"merge_report">, _meta: Me
     if (ended.state === "returned" && !ended.checkOnly) {
       const tasks = returnTasks(state, ended, command, step);
       tellAuthor(state, ended, tasks, by, step);
+      if (tasks.owed != null) putMerge(merges, { ...mergeOf(merges, ended.id), owed: tasks.owed });
     }
   }
   step.reply = { ok: true, merge: mergeRow(mergeOf(merges, merge.id)) };
+}
+
+/** The shared project has the return of the tasks. */
+function mergeSettled({ merges }: State, command: CommandOf<"merge_settled">, _meta: Meta, step: Step): void {
+  step.reply = { ok: true };
+  const merge = merges.all.get(command.merge);
+  if (merge === undefined) return;
+  const { owed: _, ...settled } = merge;
+  putMerge(merges, settled);
 }
 
 function mergeCancel(state: State, command: CommandOf<"merge_cancel">, _meta: Meta, step: Step): void {
@@ -520,93 +535,82 @@ function rowOf(state: State, by: Actor | null): ActorRow | null {
 
 // Merges of other machines: a merge and its queue stay in the log of the repository's machine, and the others see a row.
 //
-// Invariants: a node publishes its merges in shared projects alone: those that wait or run, and the last ones that came
-// back. It publishes at most `limits.mergesToldMax` of each. No row has a path, a reason or output. What a node published
-// goes with the node.
+// Invariants: a machine tells of those that wait or run, and of the last ones that came back, and of at most
+// `limits.mergesToldMax` of each. No row has a path, a reason or output. What a machine told goes with it.
 
-/** What the node says of its merges, under the name that `mergesChange` gives. */
-export const mergesPart: NodePart<State> = {
-  tell(state) {
+/** What a machine says of its merges. */
+const mergesPart: MachinePart<State> = {
+  tell(state, projects) {
     const shared = [...state.merges.all.values()].filter(
-      ({ project, checkOnly }) => state.outbox.projects.has(project) && !checkOnly,
+      ({ project, checkOnly }) => projects.has(project) && !checkOnly,
     );
     const open = shared.filter(isOpen).slice(0, limits.mergesToldMax);
     const returned = shared.filter(one => one.state === "returned").slice(-limits.mergesToldMax);
-    const rows = [...returned, ...open].map(merge => mergeThereOf(state, merge));
+    const rows = [...returned, ...open].map(toldOf);
     return rows.length === 0 ? null : rows;
   },
-  take(state, node, value, step) {
-    const { mergesThere } = state;
+  take({ mergesThere }, row, told, step) {
+    const { node } = row;
     const before = mergesThere.get(node) ?? [];
-    const rows = Array.isArray(value) ? value.filter(isMergeThere).slice(0, 2 * limits.mergesToldMax) : [];
-    if (rows.length === 0) mergesThere.delete(node);
-    else mergesThere.set(node, rows);
-    pushEvents(state, node, [before, rows], step);
+    const all = Array.isArray(told) ? told.slice(0, 2 * limits.mergesToldMax) : [];
+    const now = all.flatMap(one => mergeThereIn(one, row.project) ?? []);
+    if (now.length === 0) mergesThere.delete(node);
+    else mergesThere.set(node, now);
+    if (step !== null) pushEvents(row, [before, now], step);
   },
 };
 
-/** Tells the other nodes which merges are new, have another state, or are told of no more. */
+/** Tells which merges are new, have another state, or are told of no more. */
 function pushEvents(
-  { leases }: State,
-  node: string,
-  [before, rows]: readonly [readonly MergeThere[], readonly MergeThere[]],
+  { node, machine = node }: PartRow,
+  [before, now]: readonly [readonly MergeThere[], readonly MergeThere[]],
   step: Step,
 ): void {
-  const machine = leases.all.get(node)?.machine ?? node;
-  const left = new Map(before.map(row => [row.id, row]));
+  const left = new Map(before.map(one => [one.id, one]));
   const push = ({ id: merge, project, branch, base }: MergeThere, state: MergeThere["state"] | null) => {
     const event = { event: "merge_elsewhere_changed", merge, machine, project, branch, base, state } as const;
     step.events.push({ event, about: [], project, from: node });
   };
-  for (const row of rows) {
-    if (left.get(row.id)?.state !== row.state) push(row, row.state);
-    left.delete(row.id);
+  for (const one of now) {
+    if (left.get(one.id)?.state !== one.state) push(one, one.state);
+    left.delete(one.id);
   }
-  for (const row of left.values()) push(row, null);
+  for (const one of left.values()) push(one, null);
 }
 
-const partName = "merges";
-
-/** Something of the merges may have changed. */
-function mergesChange(state: State): void {
-  for (const { nodePartChanges } of state.points) nodePartChanges?.(state, partName);
-}
-
-/** Returns the handler, after which the others are told of what it changed. */
+/** Returns the handler, after which the other machines may see other merges. */
 function telling<T extends keyof MergeCommands>(handler: Handler<T, State>): Handler<T, State> {
   return (state, command, meta, step) => {
     handler(state, command, meta, step);
-    mergesChange(state);
+    state.partsRevision += 1;
   };
 }
 
-function mergeThereOf(state: State, { id, project, branch, base, author, state: is, changedAt }: Merge) {
-  const actor = author === null ? null : { session: author.id, agent: author.agent, incarnation: 0 };
-  const isForeign = author !== null && nodeOf(author.id) !== null;
-  return {
-    id,
-    project: state.outbox.projects.get(project) ?? "",
-    branch: shortName(branch),
-    base: shortName(base),
-    author: isForeign ? author.id : (sharedActorOf(state, actor)?.session ?? null),
-    authorName: author?.name ?? null,
-    state: is,
-    changedAt,
-  } satisfies MergeThere;
+/** Returns what other machines know of a merge. The author's id stands where ids are translated on their way. */
+function toldOf({ id, branch, base, author, state, changedAt }: Merge) {
+  const session = author === null ? null : { session: author.id };
+  const names = { branch: shortName(branch), base: shortName(base), authorName: author?.name ?? null };
+  return { id, ...names, author: session, state, changedAt } satisfies JsonValue;
 }
 
-function isMergeThere(row: JsonValue): row is MergeThere & { readonly [field: string]: JsonValue } {
-  if (typeof row !== "object" || row === null || Array.isArray(row)) return false;
-  const { id, project, branch, base, author, authorName, state, changedAt } = row as Partial<MergeThere>;
-  const texts = [id, project, branch, base, author ?? "", authorName ?? ""];
-  const isShort = texts.every(text => typeof text === "string" && text.length <= limits.branchChars);
-  return isShort && typeof state === "string" && Object.hasOwn(moves, state) && typeof changedAt === "number";
+/** Returns what another machine said of a merge, or null if that has no sense. */
+function mergeThereIn(told: JsonValue, project: string): MergeThere | null {
+  if (typeof told !== "object" || told === null || Array.isArray(told)) return null;
+  const { author: whose, ...fields } = told as { readonly [field: string]: JsonValue };
+  const author = typeof whose === "object" && whose !== null && "session" in whose ? whose["session"] : null;
+  const row = { ...fields, author, project } as unknown as MergeThere;
+  const { id, branch, base, authorName, state, changedAt } = row;
+  const isShort = [id, branch, base, row.author ?? "", authorName ?? ""].every(
+    text => typeof text === "string" && text.length <= limits.branchChars,
+  );
+  const isState = typeof state === "string" && Object.hasOwn(moves, state);
+  return isShort && isState && typeof changedAt === "number" ? row : null;
 }
 
-/** Yields a sentence for each node that told of merges and has no lease. */
-export function* checkMergesThere({ mergesThere, leases }: State): Generator<string> {
+/** Yields a sentence for each machine whose merges are no part of the copy. */
+export function* checkMergesThere({ mergesThere, parts }: State): Generator<string> {
   for (const node of mergesThere.keys())
-    if (!leases.all.has(node)) yield `node ${node} told of merges, and is not known`;
+    if (!parts.byNode.has(node)) yield `${node} told of merges, and is not known`;
 }
 
 // The rules of merges.
@@ -619,20 +623,21 @@ export const mergeRules: TimedRules<MergeCommands, MergeDues, State> = {
     merge_report: lasting(telling(mergeReport)),
     merge_cancel: lastingAndFreeing(telling(mergeCancel)),
     merge_unbind: freeing(telling(mergeUnbind)),
+    merge_settled: freeing(mergeSettled),
   },
   numbers: {
     kind: "mg",
     tableIn: ({ merges }) => merges,
     usedBy: command => (command.type === "merge_queue" ? command.merges.length : 0),
   },
-  points: { daemonStarts: awaitRunners, nodeParts: { merges: mergesPart } },
+  points: { daemonStarts: awaitRunners, machineParts: { merges: mergesPart } },
   timers: {
     merge_runner_over: timer(
       ({ merges }, due) => merges.all.get(due.merge),
       runnerOverAt,
       (state, merge, step) => {
         runnerOver(state, merge, step);
-        mergesChange(state);
+        state.partsRevision += 1;
       },
     ),
   },

@@ -21,23 +21,23 @@ import { isGrave, type Risk } from "../../../protocol/names.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { Actor } from "../frame/actors.ts";
 import { recipientOf } from "../messages/inbox.ts";
-import type { RoleTaken, Traits } from "../nodes/commands.ts";
-import { publishOnce } from "../outbox/publish.ts";
 import { hasAgent } from "../sessions/begin.ts";
 import type { Meta, Rules } from "../tables/base-state.ts";
-import type { Declaration } from "../tables/declarations.ts";
+import { type Declaration, declarationsOf } from "../tables/declarations.ts";
 import type { CommandOf } from "../tables/entries.ts";
-import { lasting, type Points, type RiskyTask, type Step } from "../tables/entries.ts";
+import { lasting, type Part, type Points, type RiskyTask, type Step } from "../tables/entries.ts";
 import { noteKey, type Whose } from "../tables/messages.ts";
 import { actorRow, noSession } from "../tables/naming.ts";
 import { takeBack, tellLater } from "../tables/notices.ts";
+import { partKey } from "../tables/parts.ts";
 import { isLeadRole } from "../tables/role-words.ts";
 import { deleteAt, sessionsOf, setAt } from "../tables/sessions.ts";
 import { claimerOf, type Task } from "../tables/tasks.ts";
 import { heldRefusal, riskOf } from "../tasks/replies.ts";
+import { dropPart, putPart, tellChanged } from "../work/shared-parts.ts";
 import { roleNamed } from "./declarations.ts";
 import type { State } from "./state.ts";
-import type { GivenRole, RoleCommands } from "./tables/roles.ts";
+import type { GivenRole, RoleCommands, SentRole } from "./tables/roles.ts";
 
 /** A role, and who gave it. */
 interface Standing {
@@ -255,18 +255,15 @@ function missingForRed(state: State, project: string, by: Actor | null): string 
   return `${none} is alive; have your user name one (kite role NAME lead)`;
 }
 
-/** Tells the leads of the project that a red or critical task begins. */
-function tellLeads(state: State, task: Task, by: Actor | null): void {
+/** Tells the leads of the project that a red or critical task begins. In a shared project, their machines do. */
+function tellLeads(state: State, task: Task, by: Actor | null, step: Step): void {
   const risk = riskOf(task);
   if (!isGrave(risk)) return;
   const other = by === null ? null : actorRow(state, by).name;
   const text = task.description.slice(0, limits.quoteChars);
-  let count = 0;
-  for (const lead of leadsOf(state, task.project, by)) {
-    if (count === limits.leadsToldMax) return;
-    count += 1;
-    tellLater(state, lead, { what: "risk", task: task.id, text, risk, other });
-  }
+  const leads = leadsOf(state, task.project, by).slice(0, limits.leadsToldMax);
+  for (const lead of leads) tellLater(state, lead, { what: "risk", task: task.id, text, risk, other });
+  if (state.isShared && leads.length > 0) step.readers.set(task.id, leads);
 }
 
 // Roles that agents are given.
@@ -331,22 +328,29 @@ export function giveRole(state: State, whose: Whose, role: Role, by: "person" | 
 function setRole(state: State, { session, agent }: Whose, assignment: GivenRole | null): void {
   if (assignment === null) deleteAt(state.roles, session, agent);
   else setAt(state.roles, session, agent, assignment);
-  for (const { actorChanges } of state.points) actorChanges?.(state, session, agent);
+  state.partsRevision += 1;
 }
 
-/** Returns the role that another node's log needs: the actor's own, as it was given or else declared. */
-function roleTrait(state: State, session: string, agent: string | null): Traits {
-  const { role, by } = state.roles.get(session)?.get(agent) ?? declaredRole(state, { session, agent }) ?? {};
-  return role === undefined || by === undefined ? {} : { role: { role, by } };
-}
+/** What other machines know of an agent's role: its own, as it was given or else declared. */
+const rolePart: Part<State> = {
+  *tell(state, session) {
+    const declared = declarationsOf(state.declarations, session).map(({ agent }) => agent);
+    for (const agent of new Set([...(state.roles.get(session)?.keys() ?? []), ...declared])) {
+      const { role, by } =
+        state.roles.get(session)?.get(agent) ?? declaredRole(state, { session, agent }) ?? {};
+      if (role !== undefined && by !== undefined) yield [agent, { role, by }];
+    }
+  },
+  take(state, { session, agent }, told, step) {
+    const { roles: table, sessions } = state;
+    if (!isGiven(told)) deleteAt(table, session, agent);
+    else if (hasAgent(sessions, session, agent))
+      setAt(table, session, agent, { role: told.role, by: told.by });
+    tellChanged(state, session, step);
+  },
+};
 
-/** Gives the actor the role that its node tells of, in place of the one before. */
-function takeRole(state: State, session: string, agent: string | null, { role: value }: Traits): void {
-  if (!hasAgent(state.sessions, session, agent)) return;
-  setRole(state, { session, agent }, isGiven(value) ? { role: value.role, by: value.by } : null);
-}
-
-function isGiven(value: JsonValue | undefined): value is GivenRole & { readonly [field: string]: JsonValue } {
+function isGiven(value: JsonValue): value is GivenRole & { readonly [field: string]: JsonValue } {
   if (typeof value !== "object" || value === null) return false;
   const { role, by } = value as { readonly [field: string]: JsonValue };
   return roles.some(one => one === role) && sources.some(one => one === by);
@@ -361,12 +365,32 @@ export function* checkRoles({ sessions, roles }: State): Generator<string> {
       if (!hasAgent(sessions, id, agent)) yield `${agent} has a role and is no agent of ${id}`;
 }
 
-// Roles that a person gives to agents of another machine: the shared log keeps each until the agent's own node has given it.
+// Roles that a person gives to agents of another machine: the shared project keeps each until the agent's own machine has
+// given it.
 //
-// Invariants: the node's own log decides which role its agents have. It gives each such role once, and the entry that gives
-// it publishes it to the shared log. The latest of several roles counts. A role that waits ends with its agent.
+// Invariants: a machine's own log decides which role its agents have. The latest of several roles counts. A role that waits
+// ends with its agent.
 
-/** In the shared log: a person gives an agent of some machine a role. */
+const sentPart = "role_sent";
+
+/** What waits is a part of the agent that others say. */
+const sentRolePart: Part<State> = {
+  take(state, { session, agent }, told, step) {
+    const { rolesSent, sessions } = state;
+    if (!isSent(told)) deleteAt(rolesSent, session, agent);
+    else if (hasAgent(sessions, session, agent))
+      setAt(rolesSent, session, agent, { role: told.role, n: told.n });
+    tellChanged(state, session, step);
+  },
+};
+
+function isSent(value: JsonValue): value is SentRole & { readonly [field: string]: JsonValue } {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const { role, n } = value as { readonly [field: string]: JsonValue };
+  return (role === null || roles.some(one => one === role)) && typeof n === "number";
+}
+
+/** In a shared project: a person gives an agent of some machine a role. */
 function roleSend(
   state: State,
   { by, whose, role }: CommandOf<"role_send">,
@@ -377,48 +401,38 @@ function roleSend(
     step.reply = personAlone;
     return;
   }
-  if (!hasAgent(state.sessions, whose.session, whose.agent)) {
-    step.reply = noSession(state, whose.session);
+  const { session, agent } = whose;
+  if (!state.isShared) {
+    step.reply = refuse("invalid_request", "the project is not shared any more; give the role again");
     return;
   }
-  setAt(state.rolesSent, whose.session, whose.agent, { role, n: seq });
-  const machine = state.leases.all.get(state.sessions.live.get(whose.session)?.node ?? "")?.machine ?? "";
-  const now = role === null ? { role: defaultRole, by: "default" } : { role, by: "person" };
-  step.reply = { ok: true, ...actorRow(state, { ...whose, incarnation: 0 }), ...now, machine };
-}
-
-/** In the node's own log: gives its agent the role, unless the outbox tells already that it did. */
-function roleTake(
-  state: State,
-  { whose, role, sent }: CommandOf<"role_take">,
-  _meta: Meta,
-  step: Step,
-): void {
-  step.reply = { ok: true };
-  if (isTold(state, sent)) return;
-  if (hasAgent(state.sessions, whose.session, whose.agent)) changeRole(state, whose, role, step);
-  publishOnce(state, { type: "role_taken", ...sent });
-}
-
-/** Whether the outbox has the row that says that this role was given. */
-export function isTold({ outbox }: Pick<State, "outbox">, { session, agent, n }: RoleTaken): boolean {
-  for (const id of outbox.once.get("once") ?? []) {
-    const command = outbox.rows.get(id)?.command;
-    if (command?.type !== "role_taken" || command.n !== n) continue;
-    if (noteKey(command) === noteKey({ session, agent })) return true;
+  const known = state.sessions.live.get(session);
+  if (known === undefined || !hasAgent(state.sessions, session, agent)) {
+    step.reply = noSession(state, session);
+    return;
   }
-  return false;
+  const { project, node } = known;
+  putPart(state, { project, node, session, agent, part: sentPart, told: { role, n: seq } }, step);
+  const now = role === null ? { role: defaultRole, by: "default" } : { role, by: "person" };
+  step.reply = { ok: true, ...actorRow(state, { ...whose, incarnation: 0 }), ...now };
 }
 
-/** In the shared log: the agent's node has given it the role. */
+/** In the machine's own log: gives its agent the role. Given twice, it tells nothing the second time. */
+function roleTake(state: State, { whose, role }: CommandOf<"role_take">, _meta: Meta, step: Step): void {
+  step.reply = { ok: true };
+  if (hasAgent(state.sessions, whose.session, whose.agent)) changeRole(state, whose, role, step);
+}
+
+/** In the shared project: the agent's machine has given it the role. */
 function roleTaken(
-  { rolesSent }: State,
+  state: State,
   { session, agent, n }: CommandOf<"role_taken">,
   _meta: Meta,
   step: Step,
 ): void {
   step.reply = { ok: true };
-  if (rolesSent.get(session)?.get(agent)?.n === n) deleteAt(rolesSent, session, agent);
+  if (state.rolesSent.get(session)?.get(agent)?.n !== n) return;
+  dropPart(state, partKey({ session, node: "", agent, part: sentPart }), step);
 }
 
 /** Yields a sentence for each role that waits for an agent that is none of its session. */
@@ -437,7 +451,7 @@ export const roleRules: Rules<RoleCommands, State> = {
     role_take: lasting(roleTake),
     role_taken: lasting(roleTaken),
   },
-  shared: ["role_send"],
+  shared: ["role_send", "role_taken"],
   points: {
     declaredFields,
     agentEnds({ roles, rolesSent }, session, agent) {
@@ -449,17 +463,15 @@ export const roleRules: Rules<RoleCommands, State> = {
       roles.delete(id);
       rolesSent.delete(id);
     },
-    traitsOf: roleTrait,
-    takeTraits: takeRole,
+    parts: { role: rolePart, [sentPart]: sentRolePart },
     ...claimPoints,
   },
 };
 
-function moveRole({ roles, rolesSent }: State, from: string, to: string): void {
+function moveRole({ roles, isShared }: State, from: string, to: string): void {
   const role = roles.get(from)?.get(null);
-  if (role !== undefined) setAt(roles, to, null, role);
-  const sent = rolesSent.get(from)?.get(null);
-  if (sent !== undefined) setAt(rolesSent, to, null, sent);
+  // In a copy, the role is a part, which the agent's machine says anew.
+  if (role !== undefined && !isShared) setAt(roles, to, null, role);
 }
 
 function declaredFields(state: State, declaration: Declaration) {

@@ -618,7 +618,7 @@ function endSpawn(state: State, session: string, cause: string, step: Step): voi
   announceSpawn(step, next);
 }
 
-/** Notes how the agent's task ended in the shared log. An agent that ended meanwhile was no failure if its task is done. */
+/** Notes how the agent's task ended in the shared project. An agent that ended meanwhile was no failure if its task is done. */
 function spawnTask(
   state: State,
   { spawn: id, end, wallMs }: CommandOf<"spawn_task">,

@@ -66,7 +66,7 @@ export function contextDelete(
   }
   forget(state.context, known);
   step.reply = { ok: true, key, version: known.version };
-  announce(known, speakerRow(state, command.actor, step), true, step);
+  announce(known, speakerRow(state, command.actor), true, step);
 }
 
 /** Notes that a value was read. Reads shortly after a use change nothing. */
@@ -166,7 +166,7 @@ export function setItem(
   const over = context.items.get(itemKey(project, key));
   if (over !== undefined && known === undefined) forget(context, over);
   const version = (known?.version ?? context.versions) + 1;
-  const from = speakerRow(state, value.actor, step);
+  const from = speakerRow(state, value.actor);
   const durable = value.durable || (value.keeps === true && known?.durable === true);
   const node = meta.origin.node;
   const item = itemOf({ ...value, durable }, { from, node, version, endsAt });

@@ -8,7 +8,6 @@
 import { refuse } from "../../../protocol/codes.ts";
 import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import { endFreezesOf } from "../locks/freezes.ts";
-import { isShared } from "../nodes/table.ts";
 import type { BaseState, Letter, Message, Meta } from "../tables/base-state.ts";
 import type { CommandOf, Step } from "../tables/entries.ts";
 import { dropLetter, inboxKey } from "../tables/messages.ts";
@@ -64,7 +63,7 @@ export function inboxTold(
 
 /** Whether an answer may carry the letter. Shared rows do not say so: another start of the daemon may have given it out. */
 function isOnItsWay(state: BaseState, letter: Letter): boolean {
-  return letter.state === "offered" || (letter.state === "unread" && isShared(state));
+  return letter.state === "offered" || (letter.state === "unread" && state.isShared);
 }
 
 export function messageAck(
@@ -118,13 +117,7 @@ export function agentEnd(
 }
 
 /** Ends an agent within a session. `isStopped`: another agent stopped it. */
-export function endAgent(
-  state: BaseState,
-  session: string,
-  agent: string,
-  isStopped: boolean,
-  step: Step,
-): void {
+function endAgent(state: BaseState, session: string, agent: string, isStopped: boolean, step: Step): void {
   closeInboxes(state, session, agent, step);
   endFreezesOf(state, { session, agent }, "ended", step);
   endDeclarations(state, session, agent);

@@ -12,7 +12,6 @@ import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import type { Actor } from "../frame/actors.ts";
 import { addToSet, assert, removeFromSet } from "../frame/collections.ts";
-import { isShared } from "../nodes/table.ts";
 import type { BaseState, Letter, Message, Messages, Session } from "../tables/base-state.ts";
 import type { Step } from "../tables/entries.ts";
 import { countOpen, dropLetter, inboxAt, inboxKey, listFor, sortKeyOf } from "../tables/messages.ts";
@@ -43,7 +42,7 @@ export function recipientOf(
   const called = live.get(names.get(nameKey(project, to)) ?? "");
   const agents = some(agentsCalled(state, project, to));
   const elsewhere =
-    isShared(state) && called === undefined ? some(sessionsOnMachines(state, project, to)) : [];
+    state.isShared && called === undefined ? some(sessionsOnMachines(state, project, to)) : [];
   const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents, ...elsewhere.map(rowOf)];
   const found = named.length > 0 ? named : some(sessionsBegunBy(state, project, to)).map(rowOf);
   const [only, another] = found;
@@ -51,7 +50,7 @@ export function recipientOf(
   return another === undefined ? only : ambiguous(to, found);
 }
 
-/** Yields the sessions that are called so on their machine: in a shared log names end with the machine's, `alice@laptop`. */
+/** Yields the sessions that are called so on their machine: in a shared project names end with the machine's, `alice@laptop`. */
 function* sessionsOnMachines(
   { sessions }: BaseState,
   project: string,

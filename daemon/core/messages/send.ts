@@ -11,13 +11,10 @@ import { personOnWire, personsNode } from "../../../protocol/names.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor } from "../frame/actors.ts";
 import { beginFreeze, freezeRow, mayFreeze } from "../locks/freezes.ts";
-import { isPerson } from "../nodes/people.ts";
-import { nodeOf } from "../nodes/shared-ids.ts";
-import { isShared } from "../nodes/table.ts";
 import type { BaseState, Message, Messages, Meta } from "../tables/base-state.ts";
 import type { CommandOf, Step } from "../tables/entries.ts";
 import { dropLetter, inboxKey, type MessageSend, type Posted } from "../tables/messages.ts";
-import { noSession, speakerRow } from "../tables/naming.ts";
+import { isPerson, noSession, speakerRow } from "../tables/naming.ts";
 import { sessionsOf } from "../tables/sessions.ts";
 import { addMessage, everyoneElse, hasRoom, makeRoom, messageAt, recipientOf, senderOf } from "./inbox.ts";
 
@@ -109,7 +106,7 @@ export function postNotice(
 
 function post(state: BaseState, posted: Posted, posting: Posting, step: Step): Sent {
   const { text, bytes, wallMs: at, actor } = posted;
-  const from = speakerRow(state, actor, step);
+  const from = speakerRow(state, actor);
   const to = posting.to.filter(row => hasRoom(state.messages, inboxKey(row)));
   noteSent(state, actor?.session ?? posting.project);
   const message = putMessage(state, { ...posting, to, from, text, bytes, at }, step);
@@ -130,7 +127,7 @@ export function putMessage(
   dropRead(messages, bytes);
   messages.count += 1;
   // A machine that shares has messages of two logs.
-  const id = `${isShared(state) && state.rules >= 3 ? "ms" : "m"}-${messages.count.toString(36)}`;
+  const id = `${state.isShared && state.rules >= 3 ? "ms" : "m"}-${messages.count.toString(36)}`;
   const thread = known ?? id;
   const letters = to.map(row => ({ to: row, state: "unread" as const, undelivered: null }));
   if (letters.length > 0) addMessage(messages, { ...sent, id, order: messages.count, letters, thread });
@@ -164,21 +161,22 @@ function recipientsOf(
     const error = `the daemon no longer keeps message ${replyTo}; name the recipient with to`;
     return refuse("unknown_message", error, { message: replyTo });
   }
-  if (parent.from === null || isPerson(parent.from)) return noInbox(state, project, actor, parent);
+  if (parent.from === null || isPerson(parent.from)) return noInbox(state, project, parent);
   const found = senderOf(state, project, parent.from);
   return "ok" in found ? found : [found];
 }
 
 /** Refuses an answer to a person, with what to do instead: people read all messages of the project. */
-function noInbox(state: BaseState, project: string, actor: Actor | null, { id, from }: Message): Refusal {
+function noInbox(state: BaseState, project: string, { id, from }: Message): Refusal {
   const node = personsNode(from?.id ?? "");
-  const isOwn = node === null || !isShared(state) || nodeOf(actor?.session ?? "") === node;
+  // In a copy, the person of its own machine is null.
+  const isOwn = node === null || !state.isShared;
   const named = isOwn ? [] : namesOn(state, project, node);
   const whom = named.length === 0 ? everyone : `an agent there (${named.join(", ")}) or to ${everyone}`;
   const todo = isOwn
     ? "answer in your own words to your user"
     : `write to ${whom}: people read these in kite message inbox`;
-  const who = from === null || nodeOf(actor?.session ?? "") === node ? personOnWire : from.name;
+  const who = from === null ? personOnWire : from.name;
   return refuse("recipient_gone", `${who} wrote ${id} and has no inbox; ${todo}`, { message: id });
 }
 

@@ -67,7 +67,6 @@ export function agentBegin(
   const wanted = name ?? session.endedAgents.get(agent) ?? shortId(agent);
   nameAgent(state.sessions, session, agent, freeName(session, wanted));
   compareAgain(state, { session: id, agent }, step);
-  for (const { agentBegins } of state.points) agentBegins?.(state, session);
 }
 
 /** A session goes on under another id: its agents have ended. */
@@ -129,7 +128,7 @@ export function sessionBegin(
 }
 
 /** Returns the answer to who began the session. */
-export function begunReply(state: BaseState, id: string): Reply {
+function begunReply(state: BaseState, id: string): Reply {
   const { name, project, incarnations } = sessionOf(state, id);
   return { ok: true, id, name, project, anchored: incarnations.some(i => i.anchor !== null) };
 }
@@ -241,11 +240,6 @@ function begin(
     endedAgents: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
-  changed(state, sessionOf(state, id));
-}
-
-function changed(state: BaseState, session: Session): void {
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
 }
 
 function update(state: BaseState, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
@@ -264,7 +258,6 @@ function update(state: BaseState, session: Session, command: SessionBegin, meta:
     renameSession(state.sessions, session, command.project, wanted);
   if (moves) enterProject(state, session.id, step);
   enterProcess(state, session, command.anchor, meta, step);
-  changed(state, session);
 }
 
 /** Notes the process of a session's terminal: a further one is an incarnation of its own. */
@@ -317,7 +310,6 @@ export function livesOn(state: BaseState, session: Session): void {
   if (session.lostAt !== null) {
     sessions.preimages.writable(session).lostAt = null;
     enterPresent(sessions, session);
-    changed(state, session);
   }
   if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);

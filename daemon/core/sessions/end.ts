@@ -61,7 +61,6 @@ export function sessionEnd(
     releaseSession(state, session.id, incarnation, command.cause, step);
     endClaims(state, session.id, incarnation, command.cause, step);
     endFreezesOf(state, { session: session.id, incarnation }, command.cause, step);
-    for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
     return;
   }
   end(state, session, command.cause, step);
@@ -84,7 +83,7 @@ export function sessionLost(
 }
 
 /** Marks a session lost: it loses its locks by and by, and ends after `limits.lostMs`. */
-export function lose(state: BaseState, session: Session, step: Step): void {
+function lose(state: BaseState, session: Session, step: Step): void {
   state.preimages.writable(session).lostAt = state.t;
   settlePresence(state, session);
   const { id, begun, name, project } = session;
@@ -94,7 +93,6 @@ export function lose(state: BaseState, session: Session, step: Step): void {
     { at: state.t + limits.lostMs, due: { what: "lost_over", session: id, begun } },
   );
   step.events.push({ event: { event: "session_lost", id, name, project }, about: [id], project });
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
 }
 
 export function sessionFound(
@@ -110,7 +108,6 @@ export function sessionFound(
   }
   state.preimages.writable(session).lostAt = null;
   settlePresence(state, session);
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
   step.reply = { ok: true };
 }
 

@@ -183,7 +183,6 @@ export function sessionRename(
   const was = session.name;
   if (was !== name) renameSession(sessions, session, project, { name, by: "person" });
   else sessions.preimages.writable(session).namedBy = "person";
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
   const { id } = session;
   if (was !== name)
     step.events.push({ event: { event: "session_renamed", id, name, was, project }, about: [id], project });

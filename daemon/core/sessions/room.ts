@@ -12,7 +12,6 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Anchor } from "../frame/actors.ts";
 import { countUngot } from "../messages/inbox.ts";
-import { isShared } from "../nodes/table.ts";
 import type { BaseState, Session, Sessions } from "../tables/base-state.ts";
 import { countAt, enterPresent, idOfKey, leavePresent, sessionsAt } from "../tables/sessions.ts";
 
@@ -72,21 +71,12 @@ export function whoMakesRoom(state: BaseState, anchor: Anchor | null, node?: str
   return state.sessions.live.size < state.limits.sessionsMax ? undefined : idleFor(state, node);
 }
 
-/**
- * Returns the longest idle session that makes room for one of the node. If several nodes share the log, a node with less
- * than its share gets room from nodes with more. Else a node's own sessions make the room.
- */
+/** Returns the longest idle session that makes room for one of the node: in a shared project one of its own. */
 function idleFor(state: BaseState, node = ""): Session | undefined {
-  const { live, idle, byNode } = state.sessions;
+  const { live, idle } = state.sessions;
   const [first = ""] = idle;
-  if (!isShared(state)) return live.get(first);
-  const share = state.limits.sessionsMax / Math.max(1, state.leases.all.size);
-  const hasMore = new Set([...byNode].filter(([, ids]) => ids.size > share).map(([id]) => id));
-  const firstOf = (isMeant: (other: string) => boolean) =>
-    [...idle].flatMap(id => live.get(id) ?? []).find(session => isMeant(session.node));
-  const isBelow = (byNode.get(node)?.size ?? 0) < share;
-  const other = isBelow ? firstOf(one => hasMore.has(one)) : undefined;
-  return other ?? firstOf(one => one === node);
+  if (!state.isShared) return live.get(first);
+  return [...idle].flatMap(id => live.get(id) ?? []).find(session => session.node === node);
 }
 
 /** Updates `idle` and `present` for the sessions that the entry touched; `apply` calls it after each entry. */

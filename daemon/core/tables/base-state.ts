@@ -5,8 +5,6 @@ import type { Limits } from "../../../protocol/limits.ts";
 import { type Actor, type Bound, type FileRef, type Origin, originKey, type Retry } from "../frame/actors.ts";
 import { PathIndex } from "../frame/records.ts";
 import { Preimages, pairList } from "../frame/saved-rows.ts";
-import { isShared, type NodeLeases, noLeases } from "../nodes/table.ts";
-import { noOutbox, type Outbox } from "../outbox/table.ts";
 import { type ContextTable, noContext } from "./context.ts";
 import { type Declarations, noDeclarations } from "./declarations.ts";
 import {
@@ -26,6 +24,7 @@ import {
 } from "./entries.ts";
 import { type ActorLocks, type ActorTable, actorTable, type LockKind, OtherWords } from "./locks.ts";
 import { type Freezes, type Messages, type Notes, noFreezes, noMessages, noNotes } from "./messages.ts";
+import { noParts, type Parts } from "./parts.ts";
 import { noSessions, Revisions, type Sessions } from "./sessions.ts";
 import { noTasks, type Tasks } from "./tasks.ts";
 import { noStashes, noWrites, type Risks, riskRecords, type Stashes, type Writes } from "./uncommitted.ts";
@@ -56,7 +55,14 @@ export interface BaseState extends BaseTables, Risks {
   t: number;
   storeId: string;
   epoch: number;
-  /** The latest start of each node's daemon, the latest last; in a shared log at most `limits.nodeStartsMax`. */
+  /**
+   * Whether this is a machine's copy of a shared project, and not its own log. In it, sessions of other machines have the ids
+   * `ID@NODE` and the names `name@machine`. It keeps no notices: an agent's own log has these.
+   */
+  isShared: boolean;
+  /** derived: another number when what other machines see of agents and merges of this one may be something else. */
+  partsRevision: number;
+  /** The latest start of each node's daemon, the latest last. */
   readonly nodes: Map<string, NodeStart>;
   /** derived: the total length of kept replies, as JSON in UTF-16 units. */
   replyChars: number;
@@ -78,8 +84,7 @@ export interface BaseTables extends Pick<Risks, "risks"> {
   readonly messages: Messages;
   readonly freezes: Freezes;
   readonly stashes: Stashes;
-  readonly leases: NodeLeases;
-  readonly outbox: Outbox;
+  readonly parts: Parts;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
 }
@@ -87,8 +92,6 @@ export interface BaseTables extends Pick<Risks, "risks"> {
 export interface NodeStart {
   readonly epoch: number;
   readonly at: number;
-  /** The node left a shared log in this start, which enters nothing more. */
-  readonly hasLeft?: true;
 }
 
 export interface Locks {
@@ -262,6 +265,8 @@ export function emptyBaseState(
     t: 0,
     storeId: "",
     epoch: 0,
+    isShared: false,
+    partsRevision: 0,
     nodes: new Map(),
     sessions: noSessions(touched, preimages, revisions),
     locks: noLocks(touched, preimages),
@@ -274,8 +279,7 @@ export function emptyBaseState(
     messages: noMessages(touched, preimages, bounds),
     freezes: noFreezes(touched),
     stashes: noStashes(bounds),
-    leases: noLeases(bounds),
-    outbox: noOutbox(bounds),
+    parts: noParts(),
     replies: new Map(),
     replyChars: 0,
     lastEventCursor: { epoch: 0, seq: 0, n: 0 },
@@ -402,18 +406,12 @@ export function joined<T extends object>(tables: readonly T[]): Joined<T> {
 /** Forgets an undelivered refusal, so that a retry runs. A success stays, because it changed the state. */
 export function replyUnheard(
   state: BaseState,
-  { to, kept: own }: CommandOf<"reply_unheard">,
-  { origin }: Meta,
+  { to, kept }: CommandOf<"reply_unheard">,
+  _meta: Meta,
   step: Step,
 ): void {
   step.reply = { ok: true };
-  const kept = isShared(state) ? retryAt(own, origin.node) : own;
   if (state.replies.get(keyOf(kept))?.reply.ok === false) forgetReply(state, kept, to);
-}
-
-/** Returns the retry as a shared log keeps it: each node has senders of its own. */
-export function retryAt(retry: Retry, node: string): Retry {
-  return { ...retry, by: `${node}\n${retry.by}` };
 }
 
 function keyOf(retry: Retry): string {

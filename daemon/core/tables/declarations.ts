@@ -41,7 +41,7 @@ export interface Declaration extends Whose {
 
 export interface DeclaredFile extends DeclaredFileRow {
   readonly key: string;
-  /** Its path within its worktree, as it was when it was declared: other nodes know it by that. Absent: it is in none. */
+  /** Its path within its worktree, as it was when it was declared: other machines know it by that. Absent: it is in none. */
   readonly within?: string;
 }
 
@@ -76,12 +76,6 @@ export function addDeclaration(table: Declarations, declaration: Declaration): v
   table.revisions.changed(declaration.session);
 }
 
-/** Replaces the agent's declaration, which keeps its position. */
-export function replaceDeclaration(table: Declarations, declaration: Declaration): void {
-  declarationRecords.put(table, declaration);
-  table.revisions.changed(declaration.session);
-}
-
 /** Marks files of a declaration as touched. It keeps its position: the agent itself declared nothing. */
 export function touch(table: Declarations, declaration: Declaration, keys: ReadonlySet<string>): void {
   const files = declaration.files.map(file => (keys.has(file.key) ? { ...file, touched: true } : file));
@@ -100,6 +94,11 @@ export function setMismatches(
 /** Moves a declaration to the history at `endedAt` (core time, ms). */
 export function endDeclaration(table: Declarations, declaration: Declaration, endedAt: number): void {
   removeDeclaration(table, declaration);
+  noteEnded(table, declaration, endedAt);
+}
+
+/** Adds a declaration that holds no more to the history. */
+export function noteEnded(table: Declarations, declaration: Declaration, endedAt: number): void {
   table.endedCount += 1;
   table.ended.set(table.endedCount, { ...declaration, endedAt });
   dropOldest(table.ended, table.limits.declarationsEndedMax);

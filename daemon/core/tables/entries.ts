@@ -6,11 +6,10 @@ import type { Risk } from "../../../protocol/names.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor, Origin, Retry } from "../frame/actors.ts";
-import type { NodeCommands, NodeDues, Traits } from "../nodes/commands.ts";
-import type { OutboxCommands } from "../outbox/commands.ts";
 import type { Declaration, DeclarationCommands } from "./declarations.ts";
 import type { LockCommands, LockDues, LockRequest } from "./locks.ts";
-import type { NoteCommands, TalkCommands, TalkDues } from "./messages.ts";
+import type { NoteCommands, TalkCommands, TalkDues, Whose } from "./messages.ts";
+import type { PartRow } from "./parts.ts";
 import type { Session, SessionCommands, SessionDues } from "./sessions.ts";
 import type { Task, TaskCommands } from "./tasks.ts";
 import type { StashesNoted, WriteCommands } from "./uncommitted.ts";
@@ -63,9 +62,7 @@ export interface Commands
     TaskCommands,
     DeclarationCommands,
     TalkCommands,
-    NoteCommands,
-    NodeCommands,
-    OutboxCommands {
+    NoteCommands {
   daemon_started: DaemonStarted;
   reply_unheard: ReplyUnheard;
   stashes_noted: StashesNoted;
@@ -75,7 +72,7 @@ export interface Commands
 }
 
 /** What every timer says besides its name. The leading half declares its own as it does its commands. */
-export interface Dues extends LockDues, SessionDues, TalkDues, NodeDues {}
+export interface Dues extends LockDues, SessionDues, TalkDues {}
 
 export type DueName = keyof Dues;
 export type DueOf<W extends DueName> = { [K in W]: { readonly what: K } & Dues[K] }[W];
@@ -99,8 +96,6 @@ export type Reply = { readonly ok: true; readonly [field: string]: unknown } | R
 
 /** The effects of an entry outside the state. The engine releases them once the entry is as durable as required. */
 export class Step {
-  /** In a shared log: the person who speaks in the entry; null: it has another speaker. */
-  person: ActorRow | null = null;
   /** The answer to the entry's own origin; null: the request waits. */
   reply: Reply | null = null;
   /** Answers to waiters. */
@@ -110,6 +105,8 @@ export class Step {
   lastEventCursor: EventCursor | null = null;
   /** Timers that the step starts. */
   readonly timers: Timer[] = [];
+  /** In a shared project: who has to know that work on a task begins, by the tasks. */
+  readonly readers = new Map<string, readonly Whose[]>();
 }
 
 export interface Answer {
@@ -131,12 +128,19 @@ export interface CoreEvent {
   readonly about: readonly string[];
   readonly project: string;
   readonly to?: Origin;
-  /** In a shared log: the node whose news it is, which has another event of it. */
+  /** In a shared project: the node whose news it is. That machine's own log has an event of it. */
   readonly from?: string;
   /** Of `lock_released`: how long each of the named files was locked, in milliseconds. Not on the wire. */
   readonly heldMs?: readonly number[];
   /** Of a task: who worked on it before the step. Not on the wire. */
   readonly worker?: ActorRow;
+  /**
+   * Of the end of a claim in a shared project: who asked for it, null for a person. Absent: nobody did, or another part tells
+   * the agent. Not on the wire.
+   */
+  readonly by?: ActorRow | null;
+  /** Of a task in a shared project whose work begins: the agents whose machines tell them of it. Not on the wire. */
+  readonly readers?: readonly Whose[];
 }
 
 export interface Timer {
@@ -156,22 +160,26 @@ export interface Taking {
   readonly as: string;
 }
 
-/** What a slice says of an actor in a row of its own. An agent that is null is the session's main agent. */
+/** What a slice of a machine's own log has for the other machines of a shared project, of each agent. */
 export interface Part<S> {
-  /** Yields the agents of a live session that have the part in this log. */
-  agentsWith(state: S, session: string): Iterable<string | null>;
-  /** In a node's own log: returns what the other nodes have to know now; null: nothing. No path of the machine is in it. */
-  tell(state: S, session: string, agent: string | null): JsonValue;
-  /** In a shared log: takes what the actor's node says. Null, or what has no sense: the actor has the part no more. */
-  take(state: S, session: string, agent: string | null, value: JsonValue, step: Step): void;
+  /**
+   * In the own log: yields what others have to know of a live session's agents; null is the main agent. No path of the machine
+   * is in it. Absent: others say it of the agent.
+   */
+  tell?(state: S, session: string): Iterable<readonly [agent: string | null, told: JsonValue]>;
+  /**
+   * In a copy: takes what is known now, in place of what was. Null, or what has no sense: nothing is. `step` null: nobody has
+   * to hear of it.
+   */
+  take(state: S, whose: Whose, told: JsonValue, step: Step | null): void;
 }
 
-/** What a slice says of a node as a whole, in a row of its own. */
-export interface NodePart<S> {
-  /** In a node's own log: returns what the other nodes have to know now; null: nothing. No path of the machine is in it. */
-  tell(state: S): JsonValue;
-  /** In a shared log: takes what the node says. Null, or what has no sense: the node has the part no more. */
-  take(state: S, node: string, value: JsonValue, step: Step): void;
+/** The same of a machine as a whole. */
+export interface MachinePart<S> {
+  /** In the own log: returns what others have to know of these projects; null: nothing. No path of the machine is in it. */
+  tell(state: S, projects: ReadonlySet<string>): JsonValue;
+  /** As that of `Part`; `row`: the part as it is, or as it was last. */
+  take(state: S, row: PartRow, told: JsonValue, step: Step | null): void;
 }
 
 /** Whose lock or claim a request is for, and where a session of that id begins if it is not registered. */
@@ -182,41 +190,24 @@ export interface Points<S> {
   daemonStarts?(state: S, node: string, step: Step): void;
   /** Another agent stopped this one, which ends. */
   agentIsStopped?(state: S, session: string, agent: string): void;
-  /** An agent within a session began, or its name became known. */
-  agentBegins?(state: S, session: Session): void;
   /** An agent within a session ends: its inbox, freezes and declarations have. `isStopped`: another agent stopped it. */
   agentEnds?(state: S, session: string, agent: string, isStopped: boolean): void;
   /** A session gets a lock or a claim: one that is not registered begins, without a process. */
   sessionActs?(state: S, by: ActsFor, meta: Pick<Entry, "seq" | "origin">, step: Step): void;
-  /** A session began, ended in one of its terminals, got another name, branch or project, or was lost or found. */
-  sessionChanges?(state: S, session: Session): void;
-  /** What `traitsOf` says of an actor may be something else now. Null: the session's main agent. */
-  actorChanges?(state: S, session: string, agent: string | null): void;
-  /** The value of one of `parts` may be something else now. */
-  partChanges?(state: S, session: string, agent: string | null, part: string): void;
   /** A session goes on under the id `to`: it still lives, and that one has not begun. */
   sessionMoves?(state: S, from: string, to: string): void;
   /** A session ends: its locks, claims, notices and declarations have. */
   sessionEnds?(state: S, session: Session, cause: string, step: Step): void;
-  /** Returns what other nodes have to know of an actor, each part under its own name. Null: the session's main agent. */
-  traitsOf?(state: S, session: string, agent: string | null): Traits;
-  /** In a shared log: an actor's node says what it knows of it. The actor loses every trait that `traits` does not name. */
-  takeTraits?(state: S, session: string, agent: string | null, traits: Traits): void;
-  /**
-   * What other nodes have to know of actors, too, by unique names: what is long, or changes often. Each has a row of its own in
-   * the outbox, which goes when `partChanges` says so, and not at each change of the session.
-   */
+  /** What other machines have to know of agents, by unique names. */
   readonly parts?: { readonly [name: string]: Part<S> };
-  /** What other nodes have to know of this one, by unique names. */
-  readonly nodeParts?: { readonly [name: string]: NodePart<S> };
-  /** The value of one of `nodeParts` may be something else now. */
-  nodePartChanges?(state: S, part: string): void;
+  /** What other machines have to know of this one, by unique names. */
+  readonly machineParts?: { readonly [name: string]: MachinePart<S> };
   /** Returns a sentence for each thing in a declaration that the agent's client says otherwise. */
   mismatchesIn?(state: S, declaration: Declaration): readonly string[];
   /** Returns what the answer to a declaration says besides what it is. */
   declaredFields?(state: S, declaration: Declaration): object;
   /** An actor begins to work on a task, or the risk of the one that it works on rose. A person: null. */
-  taskBegins?(state: S, task: Task, by: Actor | null): void;
+  taskBegins?(state: S, task: Task, by: Actor | null, step: Step): void;
   /** Whether `by` answers for another actor, and so may end its work on a task. */
   answersFor?(state: S, by: Actor, other: Actor): boolean;
 

@@ -306,10 +306,20 @@ interface NotesTold {
   readonly risks: readonly string[];
 }
 
+/** A notice for an agent of this machine, of what agents of other machines do in a shared project. */
+interface NoteGiven {
+  readonly session: string;
+  readonly agent: string | null;
+  readonly note: FileNote;
+  /** The matter is over: the notice is taken back, if it did not reach the agent yet. */
+  readonly isOver?: true;
+}
+
 /** These commands by name. */
 export interface NoteCommands {
   conflict_noted: ConflictNoted;
   notes_told: NotesTold;
+  note_given: NoteGiven;
 }
 
 // Pending notices and reported conflicts.

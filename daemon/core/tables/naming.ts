@@ -2,10 +2,10 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { personsNode } from "../../../protocol/names.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import { type Actor, type FileRef, sameActor } from "../frame/actors.ts";
 import type { BaseState, Token } from "./base-state.ts";
-import type { Step } from "./entries.ts";
 import { keepAgentNames, removeAgent, type Session } from "./sessions.ts";
 
 // The names of the agents within a session.
@@ -63,9 +63,19 @@ export function actorRow(state: BaseState, actor: Actor): ActorRow {
   return actor.command === undefined ? row : { ...row, command: actor.command };
 }
 
-/** Returns the row of who speaks in the step; null: the person of the machine whose log it is. */
-export function speakerRow(state: BaseState, actor: Actor | null, { person }: Step): ActorRow | null {
-  return actor === null ? person : actorRow(state, actor);
+/** Returns the row of who speaks; null: the person of the machine whose log it is. */
+export function speakerRow(state: BaseState, actor: Actor | null): ActorRow | null {
+  return actor === null ? null : actorRow(state, actor);
+}
+
+/** Whether the row is a person's: of this machine, or of another one of a shared project. */
+export function isPerson(row: ActorRow | null): boolean {
+  return row === null || personsNode(row.id) !== null;
+}
+
+/** Whether the id is of a session of another machine, as it comes from a shared project: `ID@NODE`. */
+export function isElsewhere(id: string): boolean {
+  return /@[\w-]{1,64}$/.test(id);
 }
 
 /** A file by its key, with the unfolded path if the key is case-folded. */

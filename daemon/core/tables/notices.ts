@@ -85,9 +85,16 @@ export function notesTold(state: BaseState, command: CommandOf<"notes_told">, _m
   }
 }
 
-/** Keeps a notice for the agent's next waiting event. A session that is not alive gets none. */
+/** An agent of this machine gets a notice of what agents of other machines do, or loses one. */
+export function noteGiven(state: BaseState, command: CommandOf<"note_given">, _meta: Meta, step: Step): void {
+  if (command.isOver === true) takeBack(state, command, note => isSame(note, command.note));
+  else tellLater(state, command, command.note);
+  step.reply = { ok: true };
+}
+
+/** Keeps a notice for the agent's next waiting event. A session that is not alive gets none, and a copy keeps none. */
 export function tellLater(state: BaseState, { session, agent }: Whose, note: FileNote): void {
-  if (!state.sessions.live.has(session)) return;
+  if (state.isShared || !state.sessions.live.has(session)) return;
   const { notes } = state;
   const key = noteKey({ session, agent });
   const before = notes.pending.get(key);

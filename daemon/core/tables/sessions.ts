@@ -512,7 +512,7 @@ export function* sessionsFrom(sessions: Sessions, project: string, begun: number
 // an agent, at the point of its end.
 
 /** By session id. */
-type SideTable<K, V> = Map<string, ReadonlyMap<K, V>>;
+export type SideTable<K, V> = Map<string, ReadonlyMap<K, V>>;
 
 /** Returns what the table has of a session. */
 export function allAt<K, V>(table: SideTable<K, V>, session: string): ReadonlyMap<K, V> {

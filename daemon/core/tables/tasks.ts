@@ -469,16 +469,19 @@ interface TaskApprove {
   readonly retry?: Retry;
 }
 
-/** Makes tasks pending that their author has or did, since its work came back. Only outboxes send it. */
+/** Makes tasks pending that their author has or did, since its work came back. Daemons alone send it. */
 export interface TaskReturn {
   readonly tasks: readonly string[];
-  /** The author's session as its node calls it, or its id in the shared log. */
+  /** The project that has the tasks. */
+  readonly project: string;
+  /** The author's session, as that project's log calls it. */
   readonly author: string;
   /** A sentence. */
   readonly cause: string;
   /** Null: a person. */
   readonly by: Actor | null;
   readonly wallMs: number;
+  readonly retry?: Retry;
 }
 
 /** These commands by name. */

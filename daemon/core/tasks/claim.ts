@@ -110,9 +110,9 @@ export function activate(
   setState(state.tasks, task, { status: "active", claimer: by }, rest.wallMs);
   // A person who begins it says yes to it.
   if (by === null && isGrave(riskOf(task))) state.preimages.writable(task).approved = true;
-  for (const { taskBegins } of state.points) taskBegins?.(state, task, by);
+  for (const { taskBegins } of state.points) taskBegins?.(state, task, by, step);
   const event = "task_claimed";
-  tell(step, task, cause === undefined ? event : { event, cause }, speakerRow(state, by, step));
+  tell(step, task, cause === undefined ? event : { event, cause }, speakerRow(state, by));
 }
 
 /**

@@ -137,7 +137,7 @@ export function taskCreate(
     step.reply = named;
     return;
   }
-  const createdBy = speakerRow(state, command.by, step);
+  const createdBy = speakerRow(state, command.by);
   const added = created.map(({ task: { description, priority, labels, risk }, id, n }) => ({
     id,
     n,
@@ -233,7 +233,7 @@ export function taskImport(
     step.reply = cycleRefusal(cycle);
     return;
   }
-  const createdBy = speakerRow(state, command.by, step);
+  const createdBy = speakerRow(state, command.by);
   const dropped: string[] = [];
   const numbers = state.rules >= 2 ? importedNumbers(tasks, [...fresh.values()]) : null;
   const added = [...fresh.values()].map((task, i) => {
@@ -289,7 +289,7 @@ export function taskRemove(
       return;
     }
   }
-  const by = speakerRow(state, command.by, step);
+  const by = speakerRow(state, command.by);
   for (const task of leaving.values()) {
     for (const id of [...(tasks.dependents.get(task.id) ?? [])].sort()) {
       const dependent = tasks.all.get(id);

@@ -7,9 +7,7 @@
 
 import type { Refusal } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor } from "../frame/actors.ts";
-import { nodeOf, ownIdOf } from "../nodes/shared-ids.ts";
 import type { BaseState, Meta } from "../tables/base-state.ts";
 import type { CommandOf, Step } from "../tables/entries.ts";
 import { speakerRow } from "../tables/naming.ts";
@@ -74,7 +72,7 @@ export function giveBack(state: BaseState, task: Task, cause: string, left: Leav
   const before = assigneeOf(state, task);
   const ready = setState(state.tasks, task, { status: "pending" }, left.wallMs);
   state.preimages.writable(task).attempts = left.attempts;
-  tell(step, task, { event: "task_released", cause }, speakerRow(state, left.by, step), before);
+  tell(step, task, { event: "task_released", cause }, speakerRow(state, left.by), before);
   tellReady(step, ready);
 }
 
@@ -92,33 +90,25 @@ export function finish(
 
 // Gives tasks back whose work came back.
 //
-// Invariants: only tasks of the author change, and none that an active task builds on. In a log that machines share, the
-// author is a session of the node that says so, also if it has ended. It may also be one that its shared id names.
+// Invariant: only tasks of the author change, and none that an active task builds on.
 
-/** Returns those of the tasks that would be given back; `node`: whose session the author is, if it has no shared id. */
+/** Returns those of the tasks that would be given back. */
 export function returnable(
   state: BaseState,
   { tasks, author }: Pick<TaskReturn, "tasks" | "author">,
-  node: string,
 ): Task[] {
   return tasks.flatMap(id => {
     const task = state.tasks.all.get(id);
-    return task !== undefined && mayReturn(state, task, author, node) ? [task] : [];
+    return task !== undefined && mayReturn(state, task, author) ? [task] : [];
   });
 }
 
-function mayReturn(state: BaseState, task: Task, author: string, node: string): boolean {
+function mayReturn(state: BaseState, task: Task, author: string): boolean {
   const { status } = task.state;
-  if (!isSessionOf(assigneeOf(state, task), author, node)) return false;
+  if (assigneeOf(state, task)?.id !== author) return false;
   if (status === "active") return true;
   const dependents = [...(state.tasks.dependents.get(task.id) ?? [])];
   return status === "done" && dependents.every(id => taskOf(state.tasks, id).state.status !== "active");
-}
-
-/** Whether the row is of this session, which the log of `node` or a shared one calls so. */
-export function isSessionOf(row: ActorRow | null, session: string, node: string): boolean {
-  if (row === null) return false;
-  return row.id === session || (ownIdOf(row.id) === session && nodeOf(row.id) === node);
 }
 
 /** Gives these tasks back, one after the other, and returns their ids. */
@@ -126,27 +116,26 @@ export function returnAll(
   state: BaseState,
   taskReturn: Pick<TaskReturn, "tasks" | "author" | "cause">,
   left: Omit<Leaving, "attempts">,
-  node: string,
   step: Step,
 ): string[] {
   return taskReturn.tasks.filter(id => {
     // What one gives back may be what another builds on.
-    const [task] = returnable(state, { tasks: [id], author: taskReturn.author }, node);
+    const [task] = returnable(state, { tasks: [id], author: taskReturn.author });
     if (task !== undefined)
       giveBack(state, task, taskReturn.cause, { ...left, attempts: task.attempts }, step);
     return task !== undefined;
   });
 }
 
-/** A node's merge came back: in a shared log, where its author's tasks are. */
+/** A machine's merge came back: in a shared project, which has its author's tasks. */
 export function taskReturn(
   state: BaseState,
   command: CommandOf<"task_return">,
-  { origin }: Meta,
+  _meta: Meta,
   step: Step,
 ): void {
   const { by, wallMs } = command;
-  returnAll(state, command, { by, wallMs }, origin.node, step);
+  returnAll(state, command, { by, wallMs }, step);
   step.reply = { ok: true };
 }
 

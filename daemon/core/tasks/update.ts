@@ -98,7 +98,7 @@ export function taskUpdate(
   // Whoever claims it in the same step tells them of it, once.
   const isClaim = state.rules >= 2 && claims(state, task, command);
   if (stays && isRaised && task.state.status === "active" && !isClaim)
-    for (const { taskBegins } of state.points) taskBegins?.(state, task, claimerOf(task));
+    for (const { taskBegins } of state.points) taskBegins?.(state, task, claimerOf(task), step);
   if (stays) revised(state, task, command, meta, step);
   else move(state, task, command, meta, step);
   const isFree = wasBlocked && !tasks.open.has(task.id) && task.state.status === "pending";
@@ -230,7 +230,7 @@ function revised(state: BaseState, task: Task, command: TaskUpdate, meta: Meta, 
       if (now.status === "failed") writable.state = { ...now, reason: result };
     });
   }
-  tell(step, task, "task_updated", speakerRow(state, by, step), before);
+  tell(step, task, "task_updated", speakerRow(state, by), before);
 }
 
 /** Moves the task to another status. */
@@ -292,7 +292,7 @@ export function taskApprove(
       writable.approved = true;
       writable.updatedAt = wallMs;
     });
-    tell(step, task, "task_updated", step.person);
+    tell(step, task, "task_updated", null);
   }
   step.reply = { ok: true, task: taskRow(state, task) };
 }

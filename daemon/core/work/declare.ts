@@ -23,7 +23,7 @@ import type { CommandOf, Step } from "../tables/entries.ts";
 import { noteKey } from "../tables/messages.ts";
 import { actorRow, noSession, pathOf } from "../tables/naming.ts";
 import { worktreeAround } from "../tables/sessions.ts";
-import { compared, declaredEvent, makeRoom, tellNodes } from "./declared-ends.ts";
+import { compared, declaredEvent, makeRoom } from "./declared-ends.ts";
 import { declarationRow, overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 
 export function declare(state: BaseState, command: CommandOf<"declare">, _meta: Meta, step: Step): void {
@@ -56,9 +56,7 @@ export function declare(state: BaseState, command: CommandOf<"declare">, _meta: 
   if (known !== undefined && command.anew) endDeclaration(declarations, known, state.t);
   addDeclaration(declarations, after);
   makeRoom(state);
-  tellNodes(state, after);
-  if (known?.role !== after.role)
-    for (const { actorChanges } of state.points) actorChanges?.(state, actor.session, actor.agent);
+  state.partsRevision += 1;
   const overlaps = overlapsOf(state, after);
   const declared = isMoved(before, after) ? [] : before.files;
   tellOverlaps(state, actor, after, without(after.files, declared), step);

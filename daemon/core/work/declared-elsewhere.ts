@@ -1,9 +1,8 @@
 /**
- * Declarations of one node as the others know them.
+ * Declarations of one machine as the others of a shared project know them.
  *
  * Invariants: a file is named by its path within its worktree, and one outside of any is left out. A declaration is no
- * longer than `limits.sharedDeclarationChars`, whatever was declared. A value that the shared log does not understand is no
- * declaration.
+ * longer than `limits.sharedDeclarationChars`, whatever was declared. A part that has no sense is no declaration.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -12,56 +11,65 @@ import type { DeclaredFileRow, Overlap, UncertaintyRow } from "../../../protocol
 import { isWithin } from "../frame/actors.ts";
 import type { BaseState } from "../tables/base-state.ts";
 import {
-  addDeclaration,
   type Declaration,
+  declarationRecords,
   declarationsOf,
-  endDeclaration,
-  replaceDeclaration,
+  noteEnded,
+  removeDeclaration,
 } from "../tables/declarations.ts";
 import type { Part, Step } from "../tables/entries.ts";
 import { noteKey, type Whose } from "../tables/messages.ts";
 import { actorRow } from "../tables/naming.ts";
 import { isMoved, without } from "./declare.ts";
-import { declaredEvent, end, makeRoom } from "./declared-ends.ts";
-import { overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
+import { declaredEvent } from "./declared-ends.ts";
+import { overlapsOf, tellOverlaps } from "./overlaps.ts";
 
-/** What other nodes know of a declaration. Its project is the shared one, and a path has no slash at either end. */
-type SharedDeclaration = Omit<Declaration, keyof Whose | "name" | "ancestors" | "files" | "endedAt"> & {
+/** What other machines know of a declaration. A path has no slash at either end. */
+type SharedDeclaration = Omit<
+  Declaration,
+  keyof Whose | "name" | "project" | "ancestors" | "files" | "endedAt"
+> & {
   readonly files: readonly DeclaredFileRow[];
 };
 
 export const declarationPart: Part<BaseState> = {
-  *agentsWith({ declarations }, session) {
-    for (const { agent } of declarationsOf(declarations, session)) yield agent;
+  *tell({ declarations, sessions }, session) {
+    const project = sessions.live.get(session)?.project;
+    for (const one of declarationsOf(declarations, session))
+      if (one.project === project) yield [one.agent, sharedDeclarationOf(one) as unknown as JsonValue];
   },
-  tell(state, session, agent) {
-    const declaration = state.declarations.live.get(noteKey({ session, agent }));
-    const published = declaration === undefined ? null : sharedDeclarationOf(state, declaration);
-    return published === null ? null : (published as unknown as JsonValue);
-  },
-  take(state, session, agent, value, step) {
-    const whose = { session, agent };
-    const published = readTold(value);
+  take(state, whose, told, step) {
     const known = state.declarations.live.get(noteKey(whose));
+    const published = told === null ? null : readTold(told);
     if (published !== null) take(state, whose, known, published, step);
-    else if (known !== undefined) end(state, known);
+    else if (known !== undefined) removeDeclaration(state.declarations, known);
   },
 };
 
+/** Takes other rows of parts from the store, and keeps declarations of others that ended with that. */
+export function keepingEnded(state: BaseState, { session, agent }: Whose, take: () => void): void {
+  const { declarations } = state;
+  const key = noteKey({ session, agent });
+  const known = declarations.live.get(key);
+  take();
+  if (known !== undefined && declarations.live.get(key)?.declaredAt !== known.declaredAt)
+    noteEnded(declarations, known, state.t);
+}
+
+/** Returns whether an agent of another machine has declared the file, by its path within a worktree. */
+export function isDeclared({ declarations }: BaseState, project: string, path: string, by: string): boolean {
+  for (const key of declarations.byFile.get(`${project}:/${path}`) ?? [])
+    if (declarations.live.get(key)?.name === by) return true;
+  return false;
+}
+
 /**
- * Returns where agents of other nodes declared the same files as this agent of this node's own log. `as`: its session's id
- * in the shared log.
+ * Returns where agents of other machines declared the same files as this agent of the own log. `as`: its session's id in the
+ * copy.
  */
-export function overlapsElsewhere(
-  shared: BaseState,
-  own: BaseState,
-  mine: Declaration,
-  as: string,
-): Overlap[] {
-  const published = sharedDeclarationOf(own, mine);
-  return published === null
-    ? []
-    : overlapsOf(shared, declarationOf({ session: as, agent: mine.agent }, "", published));
+export function overlapsElsewhere(shared: BaseState, mine: Declaration, as: string): Overlap[] {
+  const whose = { session: as, agent: mine.agent };
+  return overlapsOf(shared, declarationOf(whose, "", mine.project, sharedDeclarationOf(mine)));
 }
 
 function take(
@@ -69,53 +77,45 @@ function take(
   whose: Whose,
   known: Declaration | undefined,
   published: SharedDeclaration,
-  step: Step,
+  step: Step | null,
 ): void {
-  const { declarations } = state;
-  // A node tells its declarations again and again: what its agent did not change is not new to anybody.
-  const isSame = known?.updatedAt === published.updatedAt;
-  // Its machine may have another name meanwhile.
-  const { name } = actorRow(state, { ...whose, incarnation: 0 });
-  const after = declarationOf(whose, name, published);
-  const isAnew = known !== undefined && known.declaredAt !== after.declaredAt;
-  const isElsewhere = known !== undefined && isMoved(known, after);
-  if (known !== undefined) {
-    const struck = isElsewhere ? known.files : without(known.files, after.files);
-    takeBackOverlaps(state, known, struck, known.project === after.project ? after.files : []);
-  }
-  if (known !== undefined && isAnew) endDeclaration(declarations, known, state.t);
-  if (isSame) replaceDeclaration(declarations, after);
-  else addDeclaration(declarations, after);
-  makeRoom(state);
-  const before = known === undefined || isElsewhere ? [] : known.files;
+  const { declarations, sessions, limits: bounds } = state;
+  if (known === undefined && declarations.live.size >= bounds.declarationsMax) return;
+  const { project = "", node = "" } = sessions.live.get(whose.session) ?? {};
   const actor = { ...whose, incarnation: 0 };
+  const after = declarationOf(whose, actorRow(state, actor).name, project, published);
+  declarationRecords.put(declarations, after);
+  declarations.revisions.changed(whose.session);
+  if (step === null) return;
+  const before = known === undefined || isMoved(known, after) ? [] : known.files;
   tellOverlaps(state, actor, after, without(after.files, before), step);
-  if (!isSame) step.events.push(declaredEvent(state, known ?? { ...after, mismatches: [] }, after));
+  // Its machine tells its declarations again and again: what its agent did not change is not new to anybody.
+  if (known?.updatedAt === published.updatedAt) return;
+  step.events.push({ ...declaredEvent(state, known ?? { ...after, mismatches: [] }, after), from: node });
 }
 
-function declarationOf(whose: Whose, name: string, published: SharedDeclaration): Declaration {
+function declarationOf(
+  whose: Whose,
+  name: string,
+  project: string,
+  published: SharedDeclaration,
+): Declaration {
   // No path of a machine has this key.
   const files = new Map(
     published.files.map(file => {
-      const key = `${published.project}:/${file.path}`;
+      const key = `${project}:/${file.path}`;
       return [key, { ...file, key }] as const;
     }),
   );
-  return { ...whose, name, ancestors: [], ...published, files: [...files.values()], endedAt: null };
+  return { ...whose, name, project, ancestors: [], ...published, files: [...files.values()], endedAt: null };
 }
 
-/** Returns the declaration as other nodes know it, or null if its project is not shared. */
-function sharedDeclarationOf(state: BaseState, declaration: Declaration): SharedDeclaration | null {
-  const project = state.outbox.projects.get(declaration.project);
-  if (project === undefined) return null;
-  const {
-    session: _,
-    agent: _agent,
-    name: _name,
-    ancestors: _ancestors,
-    endedAt: _end,
-    ...fields
-  } = declaration;
+/** Returns the declaration as other machines know it. */
+function sharedDeclarationOf(declaration: Declaration): SharedDeclaration {
+  const known = sharedForms.get(declaration);
+  if (known !== undefined) return known;
+  const { session: _, agent: _agent, name: _name, project: _project, ...more } = declaration;
+  const { ancestors: _ancestors, endedAt: _end, ...fields } = more;
   const files = new Map<string, DeclaredFileRow>();
   for (const { key: _key, within: path, ...file } of declaration.files) {
     if (path === undefined) continue;
@@ -123,8 +123,13 @@ function sharedDeclarationOf(state: BaseState, declaration: Declaration): Shared
     const touched = file.touched || files.get(path)?.touched === true;
     files.set(path, { ...file, path, touched });
   }
-  return bounded({ ...fields, project, files: [...files.values()] });
+  const form = bounded({ ...fields, files: [...files.values()] });
+  sharedForms.set(declaration, form);
+  return form;
 }
+
+/** Each step of a shared project asks for the forms, and a declaration is a value that a change replaces. */
+const sharedForms = new WeakMap<Declaration, SharedDeclaration>();
 
 /** Shortens texts of a declaration that is too long, then leaves out its last files. */
 function bounded(published: SharedDeclaration): SharedDeclaration {
@@ -151,7 +156,7 @@ function cut(text: string): string {
   return text.slice(0, limits.quoteChars);
 }
 
-/** Returns what another node said, or null if that is no declaration. */
+/** Returns what another machine said, or null if that is no declaration. */
 function readTold(value: JsonValue): SharedDeclaration | null {
   const fields = fieldsOf(value);
   const [files, uncertainties] = [
@@ -160,7 +165,7 @@ function readTold(value: JsonValue): SharedDeclaration | null {
   ];
   const [plan, mismatches] = [listOf(fields["plan"], textIn), listOf(fields["mismatches"], textIn)];
   const { confidence, declaredAt, updatedAt } = fields;
-  const texts = textsOf(fields, ["project", "role", "team", "task", "reason"]);
+  const texts = textsOf(fields, ["role", "team", "task", "reason"]);
   const isWhole = texts !== null && files !== null && uncertainties !== null && plan !== null;
   if (!isWhole || mismatches === null || typeof declaredAt !== "number" || typeof updatedAt !== "number")
     return null;

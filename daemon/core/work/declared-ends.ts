@@ -3,7 +3,6 @@
 import type { KiteEvent } from "../../../protocol/events.ts";
 import type { Actor } from "../frame/actors.ts";
 import { isSame } from "../frame/records.ts";
-import { isShared } from "../nodes/table.ts";
 import type { BaseState } from "../tables/base-state.ts";
 import {
   addDeclaration,
@@ -22,17 +21,9 @@ import { takeBackOverlaps } from "./overlaps.ts";
 
 // Compares declarations with what the client says of their agents, when either changes.
 
-/** The name under which other nodes hear of declarations: see `parts` in `tables/entries.ts`. */
-const partName = "declaration";
-
-/** The declaration is another one than before, or has ended: other nodes hear of it. */
-export function tellNodes(state: BaseState, { session, agent }: Whose): void {
-  for (const { partChanges } of state.points) partChanges?.(state, session, agent, partName);
-}
-
-/** Returns the declaration with its present mismatches. In a shared log its node has compared it. */
+/** Returns the declaration with its present mismatches. In a shared project its own machine has compared it. */
 export function compared(state: BaseState, declaration: Declaration): Declaration {
-  if (isShared(state)) return declaration;
+  if (state.isShared) return declaration;
   const mismatches = state.points.flatMap(({ mismatchesIn }) => mismatchesIn?.(state, declaration) ?? []);
   return { ...declaration, mismatches };
 }
@@ -44,7 +35,7 @@ export function compareAgain(state: BaseState, whose: Whose, step: Step): void {
   if (before === undefined) return;
   const after = compared(state, before);
   setMismatches(declarations, before, after.mismatches);
-  if (!isSame(before.mismatches, after.mismatches)) tellNodes(state, whose);
+  if (!isSame(before.mismatches, after.mismatches)) state.partsRevision += 1;
   if (newIn(before, after).length > 0) step.events.push(declaredEvent(state, before, after));
 }
 
@@ -86,7 +77,7 @@ export function touchDeclared(
     const files = new Set(declaration.files.filter(isIn).map(({ key }) => key));
     if (files.size === 0) continue;
     touch(declarations, declaration, files);
-    tellNodes(state, declaration);
+    state.partsRevision += 1;
   }
 }
 
@@ -103,15 +94,18 @@ export function makeRoom(state: BaseState): void {
   for (const oldest of live.values()) {
     if (live.size <= state.limits.declarationsMax) break;
     end(state, oldest);
-    for (const { actorChanges } of state.points) actorChanges?.(state, oldest.session, oldest.agent);
   }
 }
 
-/** Moves a declaration to the history. */
-export function end(state: BaseState, declaration: Declaration): void {
+/** Moves a declaration to the history. In a copy, a step may be taken back: what comes from the store alone goes there. */
+function end(state: BaseState, declaration: Declaration): void {
+  if (state.isShared) {
+    removeDeclaration(state.declarations, declaration);
+    return;
+  }
   takeBackOverlaps(state, declaration, declaration.files);
   endDeclaration(state.declarations, declaration, state.t);
-  tellNodes(state, declaration);
+  state.partsRevision += 1;
 }
 
 /**
@@ -121,7 +115,7 @@ export function end(state: BaseState, declaration: Declaration): void {
 export function moveDeclaration(state: BaseState, from: string, to: string): void {
   const { declarations } = state;
   for (const declaration of declarationsOf(declarations, from))
-    if (declaration.agent !== null) end(state, declaration);
+    if (declaration.agent !== null || state.isShared) end(state, declaration);
   const declaration = declarations.live.get(noteKey({ session: from, agent: null }));
   if (declaration === undefined) return;
   removeDeclaration(declarations, declaration);

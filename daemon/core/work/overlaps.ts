@@ -4,7 +4,7 @@
  * Invariants: both sides of a new overlap get a notice of it. They lose it again if the overlap is over before it reached
  * them. Agents that work for each other do not overlap. A step reports at most `limits.overlapsMax` overlaps, and looks at
  * no more than `limits.overlapsLookedAtMax` declared files. If there are more, a notice of an overlap that is over may stay.
- * In a shared log only agents of different nodes overlap: those of one node do so in its own log.
+ * In a shared project only agents of different machines overlap: those of one do so in its own log.
  */
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
@@ -12,8 +12,6 @@ import { limits } from "../../../protocol/limits.ts";
 import type { DeclarationRow, Overlap } from "../../../protocol/schemas/declaration.ts";
 import type { DeclaredBrief } from "../../../protocol/schemas/session.ts";
 import type { Actor } from "../frame/actors.ts";
-import { nodeOf } from "../nodes/shared-ids.ts";
-import { isShared } from "../nodes/table.ts";
 import type { BaseState } from "../tables/base-state.ts";
 import type { Declaration, DeclaredFile } from "../tables/declarations.ts";
 import type { Step } from "../tables/entries.ts";
@@ -96,7 +94,6 @@ function* others(
   files: readonly DeclaredFile[],
 ): Generator<readonly [DeclaredFile, Declaration, DeclaredFile], void> {
   const { declarations } = state;
-  const hasNodes = isShared(state);
   let left: number = limits.overlapsLookedAtMax;
   for (const own of files) {
     for (const key of declarations.paths.overlapping(own.key, own.dir)) {
@@ -105,7 +102,7 @@ function* others(
         left -= 1;
         const other = declarations.live.get(id);
         const file = other?.files.find(one => one.key === key);
-        if (other !== undefined && file !== undefined && !isApart(mine, other, hasNodes))
+        if (other !== undefined && file !== undefined && !isApart(state, mine, other))
           yield [file, other, own];
       }
     }
@@ -113,11 +110,12 @@ function* others(
 }
 
 /**
- * Whether no overlap counts: between an agent and itself, those it works with, and agents of other projects. `hasNodes`: nor
- * between agents of one node.
+ * Whether no overlap counts: between an agent and itself, those it works with, and agents of other projects. In a shared
+ * project, nor between agents of one machine.
  */
-function isApart(a: Declaration, b: Declaration, hasNodes: boolean): boolean {
-  if (hasNodes && nodeOf(a.session) === nodeOf(b.session)) return true;
+function isApart({ isShared, sessions }: BaseState, a: Declaration, b: Declaration): boolean {
+  const nodeOf = ({ session }: Declaration) => sessions.live.get(session)?.node;
+  if (isShared && nodeOf(a) === nodeOf(b)) return true;
   if (a.session !== b.session) return a.project !== b.project;
   return a.agent === b.agent || a.ancestors.includes(b.agent) || b.ancestors.includes(a.agent);
 }

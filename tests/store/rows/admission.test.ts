@@ -1,6 +1,6 @@
 /** Who may use a store: one home of a node, programs of its format, and whoever is connected to a server that takes writes. */
 import { afterAll, describe, expect, it } from "vitest";
-import { withServer } from "../../journal/postgres-world.ts";
+import { withServer } from "../../store/postgres-world.ts";
 import { guarded, headDamaged, writtenByHand } from "./cases.ts";
 import { buildNode } from "./history.ts";
 import { project, SmallWorld, tasksIn, until } from "./small-world.ts";

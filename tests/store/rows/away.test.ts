@@ -1,7 +1,7 @@
 /** Machines that are away: what the others may do then, what is shown without a store, and how a machine comes back. */
 import { afterAll, describe, expect, it } from "vitest";
 import { idInCopy } from "../../../daemon/store/rows.ts";
-import { withServer } from "../../journal/postgres-world.ts";
+import { withServer } from "../../store/postgres-world.ts";
 import {
   answeredBeforeTheLock,
   answerLost,

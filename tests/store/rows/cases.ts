@@ -39,7 +39,9 @@ export async function restoredInPieces(world: SmallWorld): Promise<void> {
   }
   await Promise.all([ash, elm].map(machine => machine.reached()));
   expect(await world.settled(ash, elm)).toEqual([]);
-  expect(tasksIn(await elm.dump(project))).toEqual(["before 1", "before 2"]);
+  const dump = await elm.dump(project);
+  expect(tasksIn(dump)).toEqual(["before 1", "before 2"]);
+  expect(dump.wentBack).toBe(true);
 }
 
 /** A backup was put back, and others wrote `more` steps than it had lost before a machine looks again. */
@@ -66,7 +68,9 @@ async function restoredAndWritten(world: SmallWorld, more: number): Promise<void
   expect(await written()).toBe(version + more);
   ash.signal("SIGCONT");
   expect(await world.settled(ash, elm)).toEqual([]);
-  expect(tasksIn(await ash.dump(project)).filter(text => text.startsWith("lost"))).toEqual([]);
+  const dump = await ash.dump(project);
+  expect(tasksIn(dump).filter(text => text.startsWith("lost"))).toEqual([]);
+  expect(dump.wentBack).toBe(true);
 }
 
 export async function writtenToTheSame(world: SmallWorld): Promise<void> {
@@ -109,6 +113,7 @@ export async function purged(world: SmallWorld): Promise<void> {
     dump => tasksIn(dump).includes("later"),
   );
   expect(await read(ash)).toMatchObject({ version: 0 });
+  expect(await ash.dump(project)).toMatchObject({ reloads: 1, wentBack: false });
 }
 
 /** Nothing happened for longer than steps are kept: whoever knows the last one goes on from it. */
@@ -128,7 +133,7 @@ export async function quietForLong(world: SmallWorld): Promise<void> {
     () => ash.dump(project),
     dump => tasksIn(dump).includes("after"),
   );
-  expect(await ash.dump(project)).toMatchObject({ reloads: 0, gaps: 0 });
+  expect(await ash.dump(project)).toMatchObject({ reloads: 0, gaps: 0, wentBack: false });
 }
 
 async function read(machine: Machine): Promise<{ readonly version: number; readonly value: unknown }> {
@@ -160,7 +165,9 @@ export async function goneForAWhile(world: SmallWorld): Promise<void> {
     ({ ok }) => ok,
   );
   expect(await world.settled(ash, elm)).toEqual([]);
-  expect(tasksIn(await elm.dump(project))).toEqual(["kept", "later"]);
+  const dump = await elm.dump(project);
+  expect(tasksIn(dump)).toEqual(["kept", "later"]);
+  expect(dump.wentBack).toBe(false);
   expect(ash.ends).toEqual([]);
 }
 

@@ -5,8 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { CoreEvent } from "../../../daemon/core/tables/entries.ts";
 import { Connection, type Row } from "../../../daemon/store/connection.ts";
-import type { PostgresServer } from "../../journal/postgres-server.ts";
-import { synchronousPair } from "../../journal/postgres-world.ts";
+import type { PostgresServer } from "../../store/postgres-server.ts";
+import { synchronousPair } from "../../store/postgres-world.ts";
 
 const run = promisify(execFile);
 const patienceMs = 30_000;

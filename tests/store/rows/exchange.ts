@@ -98,6 +98,8 @@ export interface Dump {
   readonly heard: readonly string[];
   /** How often the process read all anew. */
   readonly reloads: number;
+  /** Whether it said that the store lacks what it had. */
+  readonly wentBack: boolean;
   /** How often it said that it does not know event by event what happened. */
   readonly gaps: number;
   /** Stored rows that are left out, each with why. */

@@ -3,7 +3,7 @@
  * off: nothing acknowledged is lost, nothing is claimed twice, and all copies come to be what the store has.
  */
 import { afterAll, expect, it } from "vitest";
-import { withServer } from "../../journal/postgres-world.ts";
+import { withServer } from "../../store/postgres-world.ts";
 import { Database } from "./database.ts";
 import { buildNode, runHistory } from "./history.ts";
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { StoreProxy } from "../../journal/store-proxy.ts";
+import { StoreProxy } from "../../store/store-proxy.ts";
 import type { Database } from "./database.ts";
 import type { Answers, Dump, MachineSettings, ProjectSettings, Question, Trouble } from "./exchange.ts";
 

@@ -32,7 +32,7 @@ const quickLimits = {
 /** A copy is kept after so many answers, so that a process that is killed begins with one of some time ago. */
 const answersPerCopy = 15;
 
-const checkedTables = ["sessions", "tasks", "messages", "context", "debates"] as const;
+const checkedTables = ["sessions", "tasks", "messages", "context", "debates", "parts", "roles"] as const;
 /** Which daemon started when is in no row: who set a value that lasts is not looked up there. */
 const ofStarts = / was set on \S+, where no daemon started$/;
 
@@ -121,7 +121,7 @@ class Shared {
       }
     const broken = check(state, checkedTables).filter(sentence => !ofStarts.test(sentence));
     const told = { from: this.#from ?? 0, heard: this.#heard, gaps: this.#gaps, unfit };
-    return { version, rows, broken, ...told, reloads: stats.reloads };
+    return { version, rows, broken, ...told, reloads: stats.reloads, wentBack: store.wentBackMs !== null };
   }
 }
 
@@ -134,15 +134,17 @@ function presentOf({ id, registeredAt, agents, terminals }: SessionSettings): Pr
   return {
     ...{ id, name: id, branch: null, registeredAt, client: undefined },
     ...{ agents: new Map(agents.map(one => [one, one])) },
+    // What the machine's own log tells of each agent.
+    parts: [null, ...agents].map(agent => ({ agent, part: "role", told: { role: "tester", by: "person" } })),
     incarnations: terminals.map(ordinal => ({ ordinal, begun: registeredAt, anchor: null })),
   };
 }
 
 function tableOf({ state }: SharedProject, kind: string): ReadonlyMap<string, object> {
-  const { sessions, tasks, messages, context, debates } = state;
+  const { sessions, tasks, messages, context, debates, parts } = state;
   const tables: Readonly<Record<string, ReadonlyMap<string, object>>> = {
     ...{ sessions: sessions.live, tasks: tasks.all, messages: messages.all },
-    ...{ context: context.items, debates: debates.all },
+    ...{ context: context.items, debates: debates.all, parts: parts.all },
   };
   const table = tables[kind];
   if (table === undefined) throw new Error(`a history knows no rows of the kind ${kind}`);

@@ -229,7 +229,7 @@ const ofCopies: readonly PlantedInRows[] = [
   {
     bug: "what others did is not told",
     file: project,
-    find: "      if (told.length > 0) this.#options.onEvents(told, replies !== null);\n",
+    find: "      if (told.length > 0 || hasParts) this.#options.onEvents(told, replies !== null);\n",
     put: "",
     tells: /was told of \d+ events of \d+/,
   },
@@ -316,7 +316,7 @@ const ofTime: readonly PlantedInRows[] = [
   {
     bug: "who is gone has ended when somebody writes",
     file: project,
-    find: "if (this.#due.length === 0 && !gone.some(node => this.state.sessions.byNode.has(node))) return;",
+    find: "if (this.#due.length === 0 && !gone.some(isHere)) return;",
     put: "if (this.#due.length === 0) return;",
     tells: /at last it was/,
     case: goneUnasked,

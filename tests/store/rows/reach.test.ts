@@ -9,10 +9,10 @@ import { Connection, type JournalAddress } from "../../../daemon/store/connectio
 import { SharedProject } from "../../../daemon/store/project.ts";
 import type { Present } from "../../../daemon/store/roster.ts";
 import { Store, storeLimits } from "../../../daemon/store/store.ts";
-import { Authority } from "../../journal/certificates.ts";
-import { findPooler, Pooler } from "../../journal/pooler.ts";
-import { PostgresServer } from "../../journal/postgres-server.ts";
-import { withServer } from "../../journal/postgres-world.ts";
+import { Authority } from "../../store/certificates.ts";
+import { findPooler, Pooler } from "../../store/pooler.ts";
+import { PostgresServer } from "../../store/postgres-server.ts";
+import { withServer } from "../../store/postgres-world.ts";
 
 const checked = ["sessions", "tasks", "messages"] as const;
 
@@ -34,7 +34,7 @@ class Member {
   /** Resolves when the store was reached. */
   static async at(address: JournalAddress, node: string, ...names: readonly string[]): Promise<Member> {
     const member = new Member(address, node);
-    onTestFinished(() => member.store.close());
+    onTestFinished(async () => void (await member.store.close()));
     const reached = names.map(name => member.#share(name));
     member.store.start();
     await Promise.all(reached);

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import type { Reply } from "../../../daemon/core/tables/entries.ts";
-import type { PostgresServer } from "../../journal/postgres-server.ts";
+import type { PostgresServer } from "../../store/postgres-server.ts";
 import { Database } from "./database.ts";
 import type { Dump, Operation } from "./exchange.ts";
 import { machineFolder } from "./history.ts";

@@ -1,6 +1,6 @@
 /** A store that is not what its machines knew of it: a backup was put back, or the tables are gone for a while. */
 import { afterAll, describe, expect, it } from "vitest";
-import { withServer } from "../../journal/postgres-world.ts";
+import { withServer } from "../../store/postgres-world.ts";
 import {
   goneForAWhile,
   purged,
@@ -43,6 +43,7 @@ await withServer("a store that went back", async (server, bin) => {
         expect(tasksIn(dump)).toEqual(["before 1", "before 2", "on the restored one"]);
         expect(dump.reloads).toBeGreaterThan(0);
         expect(dump.gaps).toBeGreaterThan(0);
+        expect(dump.wentBack).toBe(true);
       }
     });
 
@@ -73,7 +74,9 @@ await withServer("a store that went back", async (server, bin) => {
       ash.up();
       await ash.reached();
       expect(await world.settled(ash, elm)).toEqual([]);
-      expect(tasksIn(await ash.dump(project))).toEqual(["before"]);
+      const dump = await ash.dump(project);
+      expect(tasksIn(dump)).toEqual(["before"]);
+      expect(dump.wentBack).toBe(true);
     });
   });
 

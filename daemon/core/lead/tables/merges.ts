@@ -12,7 +12,8 @@ import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { type Actor, type Bound, boundKey, type Retry } from "../../frame/actors.ts";
 import { assert } from "../../frame/collections.ts";
 import { idIndexes, placeOf, Records, sets, sorted, unique } from "../../frame/records.ts";
-import { numberHead, pairList, valueList } from "../../frame/saved-rows.ts";
+import { numberHead, valueList } from "../../frame/saved-rows.ts";
+import type { TaskReturn } from "../../tables/tasks.ts";
 
 // The log's commands for merges.
 
@@ -24,7 +25,7 @@ export interface Runner {
 
 export interface NewMerge {
   readonly branch: string;
-  /** `name`: it did one of the tasks, in a log that machines share, which was asked; `session`: as this machine calls it. */
+  /** `name`: it did one of the tasks of a shared project, which was asked; `session`: as this machine calls it. */
   readonly author: (Pick<Actor, "session" | "agent"> & { readonly name?: string }) | null;
   readonly tasks: readonly string[];
   /** Branches of merges that are open for the same base; others do not count. */
@@ -72,7 +73,10 @@ export interface MergeReport {
   readonly merge: string;
   readonly run: number;
   readonly outcome: MergeOutcome;
-  /** Of a merge that comes back: its author's tasks that a log which machines share is to give back, as far as it was known. */
+  /**
+   * Of a merge that comes back, of a project that machines share: its author's tasks that are to be given back there, as far as
+   * that was known. Absent: the project is not shared.
+   */
   readonly shared?: readonly string[];
   readonly wallMs: number;
   readonly retry?: Retry;
@@ -96,6 +100,11 @@ interface MergeUnbind {
   readonly wallMs: number;
 }
 
+/** The shared project has the return of the tasks that the merge owed. */
+interface MergeSettled {
+  readonly merge: string;
+}
+
 /** These commands by name. */
 export interface MergeCommands {
   merge_queue: MergeQueue;
@@ -104,6 +113,7 @@ export interface MergeCommands {
   merge_report: MergeReport;
   merge_cancel: MergeCancel;
   merge_unbind: MergeUnbind;
+  merge_settled: MergeSettled;
 }
 
 /** The timers of merges. */
@@ -127,6 +137,8 @@ export interface Merge extends Omit<MergeRow, "attended" | "unread"> {
    * Absent: it did not come back, or who has to know it ran it.
    */
   readonly notice?: { readonly message: string; readonly to: ActorRow } | null;
+  /** Its author's tasks are to be given back in the shared project, which has not confirmed that. */
+  readonly owed?: Pick<TaskReturn, "cause" | "by" | "wallMs">;
 }
 
 /** The states that a merge may get from each state. `running` to `queued`: its runner is gone, or gave it back. */
@@ -207,17 +219,12 @@ export function putMerge(merges: Merges, next: Merge): void {
   addMerge(merges, next);
 }
 
-/** In a shared log: what each node told of its merges, by node. */
+/** In a copy of a shared project: what each machine told of its merges, by node. */
 type MergesThere = Map<string, readonly MergeThere[]>;
 
 export const mergeThereRows = {
   empty: (): MergesThere => new Map(),
-  lists: {
-    mergesThere: pairList(
-      (table: MergesThere) => table,
-      (table, [node, rows]: readonly [string, readonly MergeThere[]]) => void table.set(node, rows),
-    ),
-  },
+  lists: {},
 };
 
 export const mergeRows = {

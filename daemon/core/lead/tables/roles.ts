@@ -6,25 +6,27 @@ import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import type { Actor, Retry } from "../../frame/actors.ts";
 import { Records } from "../../frame/records.ts";
 import { valueList } from "../../frame/saved-rows.ts";
-import type { RoleTaken } from "../../nodes/commands.ts";
 import type { Whose } from "../../tables/messages.ts";
-import { sideRows } from "../../tables/sessions.ts";
+import { type SideTable, sideRows } from "../../tables/sessions.ts";
 
 /** A role that an agent did not choose for itself. */
 export interface GivenRole {
   readonly role: Role;
-  /** `declared`: in a log that nodes share alone, whose nodes tell of it; their own logs have the declaration. */
+  /** `declared`: in a shared project alone. A machine's own log has the declaration. */
   readonly by: Exclude<RoleSource, "default">;
 }
 
-/** A role that waits in a shared log for the agent's node. Null: the one that it was given is taken back. */
-interface SentRole {
+/** A role that waits in a shared project for the agent's machine. Null: the one that it was given is taken back. */
+export interface SentRole {
   readonly role: Role | null;
-  /** The number of the entry that sent it. */
+  /** The number of the command that sent it. */
   readonly n: number;
 }
 
-export const sentRoleRows = sideRows<string | null, SentRole>("rolesSent");
+type SentRoles = SideTable<string | null, SentRole>;
+
+/** Only a copy of a shared project has some, and derives them. */
+export const sentRoleRows = { empty: (): SentRoles => new Map(), lists: {} };
 
 /** By session and agent id; null is the session's main agent. */
 export const roleRows = sideRows<string | null, GivenRole>("roles");
@@ -42,7 +44,7 @@ interface RoleSet {
   readonly retry?: Retry;
 }
 
-/** Gives an agent of any machine a role in the log that machines share, or with null takes it back: its node does so there. */
+/** In a shared project: an agent of another machine is to get a role, or with null to lose it. Its machine does so. */
 interface RoleSend {
   /** Null: a person. An agent is refused. */
   readonly by: Actor | null;
@@ -52,11 +54,16 @@ interface RoleSend {
   readonly retry?: Retry;
 }
 
-/** The node gives its agent the role that it found in the shared log. */
+/** The machine gives its agent the role that it found in the shared project. */
 interface RoleTake {
   readonly whose: Whose;
   readonly role: Role | null;
-  readonly sent: RoleTaken;
+}
+
+/** In the shared project: the agent's machine gave it the role that the command `n` sent. */
+interface RoleTaken extends Whose {
+  readonly project: string;
+  readonly n: number;
 }
 
 /** These commands by name. */

@@ -1,0 +1,3 @@
+import { playPlanted } from "./planted-played.ts";
+
+await playPlanted(1);
