@@ -19,26 +19,6 @@ export interface Built {
   remove(): void;
 }
 
-/**
- * Time-outs that a history of seconds meets; as shipped, an answer counts as lost after ten seconds. The core reads none
- * of them, so a replay by the unchanged core comes to the same state.
- */
-export const quickBounds: readonly Change[] = [
-  {
-    file: "daemon/journal/postgres/bounds.ts",
-    find: "  connectMs: 5_000,\n  statementMs: 5_000,\n  retryMinMs: 50,\n  retryMaxMs: 5_000,\n  waitMs: 5_000,\n  answerMs: 10_000,\n  barrierMs: 2_000,",
-    put: "  connectMs: 500,\n  statementMs: 600,\n  retryMinMs: 20,\n  retryMaxMs: 300,\n  waitMs: 400,\n  answerMs: 500,\n  barrierMs: 300,",
-  },
-  { file: "protocol/limits.ts", find: "nodeRenewMs: 20_000", put: "nodeRenewMs: 700" },
-  { file: "protocol/limits.ts", find: "storeReopenMs: 2_000", put: "storeReopenMs: 200" },
-  { file: "protocol/limits.ts", find: "storeAnswerMs: 4_000", put: "storeAnswerMs: 450" },
-];
-
-/** Builds the daemon's program. */
-export function buildDaemon(changes: readonly Change[]): Promise<Built> {
-  return buildProgram("bin/daemon.ts", changes);
-}
-
 /** Builds a program into a folder of its own. Throws if a change quotes what does not stand there once. */
 export async function buildProgram(entry: string, changes: readonly Change[]): Promise<Built> {
   const texts = changedTexts(changes);

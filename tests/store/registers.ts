@@ -1,46 +1,5 @@
-/** What a task and a key of context are, as their clients see them: a claim's register, and one of compare-and-set. */
-import { limits } from "../../protocol/limits.ts";
+/** What a key of context is, as its clients see it: a register of compare-and-set. */
 import type { Model } from "./linear.ts";
-
-/** `by`: which session of which machine. `outcome`: `ok`, a refusal's code, or null if nobody heard. */
-export interface TaskOp {
-  readonly what: "create" | "claim" | "release" | "done" | "failed" | "end";
-  readonly by: string;
-  readonly outcome: string | null;
-}
-
-interface TaskSeen {
-  readonly status: "absent" | "pending" | "active" | "done" | "failed";
-  readonly by: string | null;
-  readonly attempts: number;
-}
-
-/** A task, which is there when the first client hears of it. `isThere`: nobody heard when it was created. */
-export function taskModel(isThere: boolean): Model<TaskSeen, TaskOp> {
-  return {
-    initial: { status: isThere ? "pending" : "absent", by: null, attempts: 0 },
-    step: taskStep,
-    textOf: ({ status, by, attempts }) => `${status} ${by} ${attempts}`,
-  };
-}
-
-function taskStep(task: TaskSeen, { what, by, outcome }: TaskOp): TaskSeen | null {
-  const { status, attempts } = task;
-  if (what === "create") return status === "absent" ? { ...task, status: "pending" } : null;
-  if (status === "absent") return null;
-  const isTheirs = status === "active" && task.by === by;
-  if (what === "end") return isTheirs ? ended(attempts + 1) : task;
-  const isOver = status === "done" || status === "failed";
-  if (outcome === "task_claimed") return status === "active" && !isTheirs ? task : null;
-  if (outcome === "task_state") return isOver || (what === "release" && status === "pending") ? task : null;
-  if (what === "release") return isTheirs ? { ...task, status: "pending", by: null } : null;
-  if (isOver || (status === "active" && !isTheirs)) return null;
-  return what === "claim" ? { ...task, status: "active", by } : { ...task, status: what, by: null };
-}
-
-function ended(attempts: number): TaskSeen {
-  return { status: attempts < limits.taskAttemptsMax ? "pending" : "failed", by: null, attempts };
-}
 
 /** `ifVersion` null: whatever is there. `version`: the one that was given, or with a refusal the one that is there. */
 export interface SetOp {
