@@ -461,6 +461,12 @@ export function machineId(files: readonly string[] = idFiles, host: string = hos
   return `name ${firstLabel(host).toLowerCase()}`;
 }
 
+/** Returns what tells this start of the machine from others, also of a copy of its disk; empty where the system does not say. */
+export function bootId(file = "/proc/sys/kernel/random/boot_id"): string {
+  const found = readLinkedFile(file, limits.machineIdBytes, false);
+  return found.is === "read" ? found.text.trim() : "";
+}
+
 /** Returns the machine's name for people, as behind the @ in `alice@laptop`: one word of at most `limits.machineNameChars`. */
 export function machineName(host: string = hostname()): string {
   const word = plain(firstLabel(host)).replace(/[\s@]+/g, "-");

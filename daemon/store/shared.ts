@@ -32,7 +32,7 @@ import type { TrailLine } from "../trail/line.ts";
 import { readStoreAddress } from "./address.ts";
 import { StoreUnfit } from "./errors.ts";
 import { type Moved, Moves } from "./moves.ts";
-import { machineName, openNode, schema, storeConnection } from "./private-files.ts";
+import { bootId, machineName, openNode, schema, storeConnection } from "./private-files.ts";
 import type { HeldClaim, SharedProject } from "./project.ts";
 import { ownIdOf } from "./rows.ts";
 import { SharedLog } from "./shared-log.ts";
@@ -313,7 +313,7 @@ function settingsOf(
   const address = readStoreAddress(store);
   const node = openNode(paths);
   const own = "ok" in node || node.is !== "own" ? null : node.node;
-  const binding = own === null ? "" : digestOf(readFileSync(paths.storeNode));
+  const binding = own === null ? "" : bindingOf(readFileSync(paths.storeNode, "utf8"));
   const connectTo = () => {
     if ("ok" in address) throw new StoreUnfit(address.error);
     if ("ok" in node) throw new StoreUnfit(node.error);
@@ -332,9 +332,9 @@ function settingsOf(
 
 const nowhere = { hosts: [], database: "", user: "", schema };
 
-/** What tells this home from a copy of it that has the same id. */
-function digestOf(bytes: Buffer): string {
-  return createHash("sha256").update(bytes).digest("hex");
+/** What tells this home from a copy of it that has the same id, also from one on a copy of the machine's disk. */
+export function bindingOf(node: string, boot = bootId()): string {
+  return createHash("sha256").update(`${node}\n${boot}`).digest("hex");
 }
 
 /** Returns the store with which this machine shares projects, or null. */

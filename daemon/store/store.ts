@@ -434,7 +434,8 @@ export class Store {
     );
     if (own === undefined)
       throw new StoreUnfit(
-        `another home is in ${this.#name} under this home's id: one of them is a copy; give that one its own id: kite store rejoin`,
+        `a home was in ${this.#name} under this home's id within the last minute: if this machine was just started, wait a minute; ` +
+          "if not, one of the two homes is a copy: give that one its own id: kite store rejoin",
         { code: "node_twice" },
       );
     this.machine = String(own[0]);

@@ -19,7 +19,15 @@ import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { machineId, machineName, openNode, readNode, renewNode } from "../../daemon/store/private-files.ts";
+import {
+  bootId,
+  machineId,
+  machineName,
+  openNode,
+  readNode,
+  renewNode,
+} from "../../daemon/store/private-files.ts";
+import { bindingOf } from "../../daemon/store/shared.ts";
 import { limits } from "../../protocol/limits.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { plain } from "../../protocol/text.ts";
@@ -311,5 +319,19 @@ describe("the machine", () => {
       expect(machineId()).toMatch(/^(?:id [0-9a-f]{32}|name \S*)$/);
       expect(machineId()).toBe(machineId());
     });
+  });
+
+  it("tells a start of the machine from others where the system says which it is", () => {
+    expect(bootId("/nowhere/boot_id")).toBe("");
+    if (process.platform === "linux") expect(bootId()).toMatch(/^[0-9a-f-]{36}$/);
+    expect(bootId()).toBe(bootId());
+  });
+
+  it("binds a home to its id and to the machine's start, of which the store hears only a hash", () => {
+    const here = bindingOf("the file", "one boot");
+    expect(bindingOf("the file", "one boot")).toBe(here);
+    expect(bindingOf("the file", "the boot of a disk's copy")).not.toBe(here);
+    expect(bindingOf("another file", "one boot")).not.toBe(here);
+    expect(here).toMatch(/^[0-9a-f]{64}$/);
   });
 });
