@@ -86,15 +86,9 @@ export const codes = {
   internal_error: "a bug in Kite; the daemon recorded it and the state is as before",
   too_many_connections: "the daemon has no descriptor left for another connection",
   restarting: "the daemon stops or is replaced; connect again",
-  unknown_node: "the store does not know this node",
   node_twice: "another home is in the store under this one's id",
-  too_many_nodes: "the store has as many nodes as it may",
   level_unfit: "the store was made by a later Kite than this machine has",
-  node_left: "the node left the store in this start of its daemon",
-  not_shared: "machines do not share what the command is about",
-  outbox_gap: "a row of the node's outbox came before an earlier one; its daemon sends both again",
   elsewhere: "the session is on another machine, and only its own machine does that",
-  not_yours: "the session belongs to another node",
   store_none: "no store is set, or the daemon began before it was",
   store_address: "the store's address names no PostgreSQL database that Kite can use",
   store_password: "the store's address has a password, which belongs into a file",
@@ -177,7 +171,6 @@ export const codesOnWire: Readonly<Partial<Record<keyof typeof codes, string>>> 
   too_many_connections:
     "the daemon has no descriptor left for another connection: close some, or connect later",
   restarting: "the daemon stops or is replaced: connect again and send the request again",
-  unknown_node: "the store does not know this node; its daemon joins again by itself",
   store_none: "no store is set (`kite store join`), or the daemon began before it was",
   store_busy: "agents are at work, and what they do would be in the wrong log; ask again when they are idle",
 };

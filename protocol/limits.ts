@@ -315,7 +315,7 @@ const storeLimits = {
   gitConfigBytes: 1024 * 1024,
   /** How long a person's command waits for a store that is being opened. */
   storeOpenMs: 5_000,
-  /** How long sharing a project waits until the store has heard of its sessions. */
+  /** How long a move waits until a project was read. */
   storeShareMs: 10_000,
   /** Longest file of a machine's id. */
   machineIdBytes: 256,
@@ -329,18 +329,18 @@ const storeLimits = {
   nodeAwayMs: 60_000,
   /** After how long a silence a machine's agents count as gone, if its settings do not say another time. */
   storeGoneMs: 3_600_000,
-  /** Pause before a shared log that ended is opened again. */
+  /** Longest pause between two tries to reach the store, and the first one between two of a move to it. */
   storeReopenMs: 2_000,
   /** Longest pause between two tries of a move to the store that broke off. */
   storeMovePauseMs: 60_000,
-  /** How long a stop of the daemon waits for the shared log. */
+  /** How long a stop of the daemon waits for the store. */
   storeCloseMs: 2_000,
   /** How long a request waits for the store before its client hears that the outcome is not known. */
   storeAnswerMs: 4_000,
   /** How long a client repeats a request of which the outcome is not known, and its pause before each. */
   storeRepeatMs: 10_000,
   storeRepeatPauseMs: 300,
-  /** Largest copy of a shared store that is kept, and largest record of what a machine left. */
+  /** Largest copy of a shared project that is kept. */
   storeCopyBytes: 64 * 1024 * 1024,
   /**
    * Shortest pause between two copies that a running daemon keeps: what people know after a kill is older by about that. Each one

@@ -65,7 +65,7 @@ interface AgentReleaseReply {
   /** The first 20 tasks, which are pending now, and how many there were. */
   readonly tasks: readonly WorkedOn[];
   readonly taskCount: number;
-  /** Tasks of a shared log that stay claimed, each with the reason; absent: none. */
+  /** Tasks of a shared project that stay claimed, each with the reason; absent: none. */
   readonly stayed?: readonly string[];
   /** The first 20 files that it no longer has, and how many there were. */
   readonly paths: readonly string[];

@@ -35,7 +35,7 @@ beforeEach(() => {
   clone = join(folder, "my kite");
   for (const name of [
     "protocol",
-    "daemon/journal/postgres",
+    "daemon",
     "client",
     "hooks/client",
     "hooks/opencode/plugin",
@@ -53,7 +53,6 @@ beforeEach(() => {
   write("bin/kite.ts", 'console.log("kite", JSON.stringify(process.argv.slice(2)));');
   write("bin/any-command.ts", "");
   write("bin/daemon.ts", "");
-  write("daemon/journal/postgres/postgres-journal.ts", "");
   write("bin/frequent/commands.ts", "");
   write("hooks/client/hook.ts", "");
   write("hooks/opencode/plugin/plugin.ts", "");
@@ -184,7 +183,6 @@ describe("the first start in a clone", () => {
       "hook.pl",
       "kite.cjs",
       "opencode-plugin.mjs",
-      "postgres-journal.mjs",
       "web-door.html",
       "web-door.js",
       "web-page.css",
