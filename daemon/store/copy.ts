@@ -117,7 +117,7 @@ function withReaders({ events, readers }: Step): readonly CoreEvent[] {
 
 export class Copy {
   readonly state: State = emptyState();
-  readonly names: Names;
+  names: Names;
   /** The store's step that the copy has; 0: none yet. */
   version = 0;
   stamp = "";

@@ -250,6 +250,8 @@ export class SharedProject implements StoreProject {
 
   async reached(connection: Connection): Promise<void> {
     if (this.#number === null) await this.#findNumber(connection);
+    // A kept copy is from before the store said how it calls this machine.
+    this.#copy.names = { ...this.names, machine: this.#store.machine };
     const { version } = this.#copy;
     if (version === 0 || this.#mustReload) await this.#reload(connection, version > 0);
     else await this.#catchUp(connection);

@@ -58,6 +58,11 @@ export function nameInCopy(name: string, { machine }: Pick<Names, "machine">): s
   return inSession(name, own => (own.includes("@") ? `${own}@${machine}` : own));
 }
 
+/** Returns what a copy calls whom the other machines call so: agents of its own machine are `NAME@MACHINE` to them. */
+export function calledHere(name: string, { machine }: Pick<Names, "machine">): string {
+  return inSession(name, session => withoutEnding(session, machine));
+}
+
 /** Returns this machine's own id of a session that its copy calls so; null: it is another machine's. */
 export function ownIdOf(id: string, { node }: Pick<Names, "node">): string | null {
   if (!id.includes("@")) return id;

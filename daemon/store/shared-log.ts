@@ -26,7 +26,7 @@ import type { Engine, Log } from "../engine/engine.ts";
 import { type Elsewhere, type LogView, ownView } from "../engine/log-view.ts";
 import { type HeldClaim, SharedProject } from "./project.ts";
 import type { PartValue, Present } from "./roster.ts";
-import { idInCopy } from "./rows.ts";
+import { calledHere, idInCopy } from "./rows.ts";
 import type { Store } from "./store.ts";
 
 /** Commands of the own log after which others may see other sessions of this machine. */
@@ -397,6 +397,11 @@ export class SharedLog implements Log {
       found[field] = { ...one, session: idInCopy(one.session, names) };
     }
     if ("cwd" in found) found["cwd"] = "";
+    for (const field of ["to", "participants"] as const) {
+      const whom = found[field];
+      if (typeof whom === "string") found[field] = calledHere(whom, names);
+      else if (Array.isArray(whom)) found[field] = whom.map(one => calledHere(String(one), names));
+    }
     return found as unknown as Command;
   }
 

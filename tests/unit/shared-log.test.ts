@@ -58,6 +58,7 @@ class Scene {
     const scene = this;
     const store = {
       options: { node: "n1", machine: "laptop", limits: storeLimits },
+      machine: "laptop",
       table: (name: string) => name,
       get refusal() {
         return scene.refusal;
@@ -154,6 +155,17 @@ describe("a command", () => {
     ],
   ])("goes to one log: %s", (_what, command, where) => {
     expect(scene.to(command)).toBe(where);
+  });
+
+  it.each([
+    ["ann@laptop", "ann"],
+    ["ann@laptop/Explore", "ann/Explore"],
+    ["bob@desk", "bob@desk"],
+    ["ann", "ann"],
+    ["x@ann@laptop", "x@ann@laptop"],
+  ])("names whom the others call %s as its own machine does", (to, here) => {
+    scene.submit(mail("ann", { project: "/shop", to }));
+    expect(scene.asked).toMatchObject({ to: here });
   });
 
   it("goes to each log that it is about, one after the other: an import", async () => {

@@ -41,6 +41,18 @@ describe("a step of a shared project", () => {
     expect(wrongIn({ state: member.project.state } as Copy)).toEqual([]);
   });
 
+  it("calls this machine what the store calls it, also when the copy was there before", async () => {
+    const { server, member } = await joined();
+    member.store.lose();
+    Object.assign(member.store.options, { machine: "laptop-2" });
+    await member.store.reach();
+    expect(await member.do(create("one"))).toMatchObject({ ok: true });
+    const [row = ""] = [...server.rows.values()].flatMap(({ row: [kind, , value] }) =>
+      kind === "tasks" ? [value] : [],
+    );
+    expect(JSON.parse(String(row))).toMatchObject({ createdBy: { id: "ann@n1", name: "ann@laptop-2" } });
+  });
+
   it("tells of sessions again after the server refused it", async () => {
     const { server, member } = await joined();
     member.connection.failures.push(
