@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KiteClient } from "../../client/client.ts";
 import { stopDaemon } from "../../client/launch.ts";
@@ -17,6 +17,9 @@ function olderDaemon(folder: string): string {
   expect(older).not.toBe(text);
   const program = join(folder, "older.mjs");
   writeFileSync(program, older);
+  const dist = dirname(Home.program);
+  for (const chunk of readdirSync(dist).filter(name => name.startsWith("daemon-")))
+    copyFileSync(join(dist, chunk), join(folder, chunk));
   return program;
 }
 
