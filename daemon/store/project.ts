@@ -47,6 +47,8 @@ interface Waiting extends RequestId {
   readonly timer: NodeJS.Timeout;
   /** A commit with it was sent, and nobody knows what became of it. */
   isUnknown: boolean;
+  /** The same of an earlier commit: that the next one failed says nothing of it. */
+  wasUnknown: boolean;
   isOver: boolean;
 }
 
@@ -113,6 +115,8 @@ export class SharedProject implements StoreProject {
   /** Answers of this node, by the ids of their requests, as the store keeps them. */
   #kept = keptReplies();
   #hasReadKept = false;
+  /** Requests whose callers heard that nobody knows whether they were done. They may come again. */
+  readonly #unknown = new BoundedMap<string, true>({ entriesMax: limits.storeRepliesMax });
   #isStepping = false;
   #mustReload = false;
   /** The highest version that was told of. */
@@ -195,10 +199,12 @@ export class SharedProject implements StoreProject {
   /** Asks for a change. A request with the same id is done once. Whoever asks while the store is away is refused at once. */
   submit(command: Command, request: RequestId = { id: randomUUID(), digest: "" }): Promise<Answer> {
     const refusal = this.#store.refusal ?? (this.#waiting.size < limits.storeWaitingMax ? null : crowded);
-    if (refusal !== null) return Promise.resolve({ reply: refusal, version: null });
+    const wasUnknown = this.#unknown.has(request.id);
+    if (refusal !== null) return Promise.resolve({ reply: wasUnknown ? unknown : refusal, version: null });
     return new Promise(answer => {
       const timer = setTimeout(() => this.#late(waiting), this.#store.options.limits.answerMs);
-      const waiting: Waiting = { ...request, command, answer, timer, isUnknown: false, isOver: false };
+      const state = { isUnknown: wasUnknown, wasUnknown, isOver: false };
+      const waiting: Waiting = { ...request, command, answer, timer, ...state };
       this.#waiting.add(waiting);
       if (!this.#answerFromCopy(waiting)) this.#step();
     });
@@ -298,6 +304,7 @@ export class SharedProject implements StoreProject {
 
   /** Nothing was heard for long: what was sent may still be done, what was not sent never will. */
   #late(waiting: Waiting): void {
+    if (waiting.isUnknown) this.#unknown.set(waiting.id, true);
     this.#settle(waiting, { reply: waiting.isUnknown ? unknown : late, version: null });
   }
 
@@ -590,11 +597,13 @@ export class SharedProject implements StoreProject {
       if (isUnknown) this.stats.unknown += 1;
       // A server that goes on after such an error is not to be understood.
       if (isUnknown) connection.destroy();
-      for (const waiting of plan.replies.keys()) waiting.isUnknown = isUnknown;
+      for (const waiting of plan.replies.keys())
+        if (isUnknown) waiting.wasUnknown = true;
+        else this.#notDone(waiting);
       throw error;
     }
     if (!isWritten) {
-      for (const waiting of plan.replies.keys()) waiting.isUnknown = false;
+      for (const waiting of plan.replies.keys()) this.#notDone(waiting);
       return false;
     }
     const version = this.#copy.version + 1;
@@ -608,6 +617,12 @@ export class SharedProject implements StoreProject {
     return true;
   }
 
+  /** The commit did nothing. One before it may have. */
+  #notDone(waiting: Waiting): void {
+    waiting.isUnknown = waiting.wasUnknown;
+    if (!waiting.wasUnknown) this.#unknown.delete(waiting.id);
+  }
+
   /** The step is done. `version`: its own; null: the store had not to hear of it. */
   #accept(plan: Planned, version: number | null): void {
     this.#copy.accept(plan);
@@ -615,6 +630,7 @@ export class SharedProject implements StoreProject {
     this.#due = [];
     if (this.#isOver && this.#compared === this.#presence) this.#store.remove(this);
     for (const [waiting, answer] of plan.replies) {
+      this.#unknown.delete(waiting.id);
       if (waiting.isOver) this.#giveBack(waiting.command, answer.reply);
       this.#settle(waiting, answer.reply.ok ? { ...answer, version: answer.version ?? version } : answer);
     }

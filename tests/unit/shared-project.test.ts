@@ -41,6 +41,36 @@ describe("a step of a shared project", () => {
     expect(wrongIn({ state: member.project.state } as Copy)).toEqual([]);
   });
 
+  it("is not known to be undone while an earlier try of it may be done", async () => {
+    const { server, member } = await joined({ answerMs: 30 });
+    const request = { id: "r", digest: "" };
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    member.connection.before = text => (text.includes("step(") ? held : Promise.resolve());
+    const ask = async () => (await member.project.submit(create("one"), request)).reply;
+    expect(await ask()).toMatchObject({ code: "outcome_unknown" });
+    // Its client asks again, and neither is the second try done in time.
+    expect(await ask()).toMatchObject({ code: "outcome_unknown" });
+    const { refusal } = member.store;
+    member.store.refusal = { ok: false, code: "store_away", error: "away" };
+    expect(await ask()).toMatchObject({ code: "outcome_unknown" });
+    // What was never sent was not done.
+    const other = { id: "s", digest: "" };
+    expect((await member.project.submit(create("two"), other)).reply).toMatchObject({ code: "store_away" });
+    member.store.refusal = refusal;
+    release();
+    await member.store.quiet();
+    expect(await ask()).toMatchObject({ ok: true });
+    await member.store.quiet();
+    expect(tasksIn(member)).toEqual(["one"]);
+    expect(server.rows.size).toBeGreaterThan(0);
+    // Its outcome is known from then on.
+    member.store.refusal = { ok: false, code: "store_away", error: "away" };
+    expect(await ask()).toMatchObject({ code: "store_away" });
+  });
+
   it("calls this machine what the store calls it, also when the copy was there before", async () => {
     const { server, member } = await joined();
     member.store.lose();
