@@ -85,7 +85,7 @@ function actorOf({ id, agent }: ActorRow): Actor {
 export function becameOf(now: Task | undefined, name: string | null): string {
   if (now === undefined) return "it was removed";
   const { status } = now.state;
-  if (status === "active") return `${name ?? "a person"} took it`;
+  if (status === "active") return `${name ?? "somebody else"} took it`;
   if (status === "pending") return name === null ? "it was given back" : `${name} gave it back`;
   return `${name ?? "a person"} ended it`;
 }

@@ -382,21 +382,27 @@ export class Copy {
 const fileFormat = 1;
 
 const firstLine = z.object({
-  ...{ format: z.literal(fileFormat), node: z.string(), shared: z.string(), asOfMs: z.number() },
+  ...{ format: z.literal(fileFormat), store: z.string().nullable(), node: z.string(), shared: z.string() },
+  asOfMs: z.number(),
   ...{ version: z.number().int().min(1), stamp: z.string(), head: z.string(), rows: z.number() },
 });
 
 const rowLine = z.tuple([z.string(), z.string(), z.string().nullable()]);
 
-/** Fills an empty copy from its file. Returns as of when it is, by wall time in milliseconds; null: there is no such file. */
-export function loadCopy(path: string, copy: Copy): number | null {
+/**
+ * Fills an empty copy from its file, if that is of the store with this id (null: of any). Returns as of when it is, by wall time in milliseconds;
+ * null: there is no such file.
+ */
+export function loadCopy(path: string, copy: Copy, store: string | null): number | null {
   const found = readPrivateFile(path, limits.storeCopyBytes);
   if (found.is !== "read") return null;
   const [first = "", ...lines] = found.text.split("\n");
   try {
-    const { node, shared, asOfMs, version, stamp, head, rows: count } = firstLine.parse(JSON.parse(first));
-    // An id or a name of before says nothing of what is shared now.
-    if (node !== copy.names.node || shared !== copy.names.shared) return null;
+    const found = firstLine.parse(JSON.parse(first));
+    const { node, shared, asOfMs, version, stamp, head, rows: count } = found;
+    // An id or a name of before, or another store, says nothing of what is shared now.
+    const isSame = store === null || found.store === store;
+    if (!isSame || node !== copy.names.node || shared !== copy.names.shared) return null;
     const rows = lines.flatMap(line => (line === "" ? [] : [rowLine.parse(JSON.parse(line))]));
     // The store would not send again what is missing here.
     if (rows.length !== count) return null;
@@ -411,14 +417,19 @@ export function loadCopy(path: string, copy: Copy): number | null {
  * Writes the copy in place of the one before, and returns whether it did: one of more than `limits.storeCopyBytes` is not kept.
  * Rejects with an error of the file system.
  */
-export async function saveCopy(path: string, copy: Copy, asOfMs: number): Promise<boolean> {
+export async function saveCopy(
+  path: string,
+  copy: Copy,
+  asOfMs: number,
+  store: string | null,
+): Promise<boolean> {
   const { node, shared } = copy.names;
   const fresh = `${path}.new`;
   const file = await open(fresh, "w", 0o600);
   let isKept = true;
   const { first, rows, end } = copy.snapshot();
   try {
-    let piece = `${JSON.stringify({ format: fileFormat, node, shared, asOfMs, ...first })}\n`;
+    let piece = `${JSON.stringify({ format: fileFormat, store, node, shared, asOfMs, ...first })}\n`;
     let bytes = 0;
     for (const row of rows) {
       piece += `${JSON.stringify(row)}\n`;

@@ -145,7 +145,7 @@ export class SharedProject implements StoreProject {
     this.#store = options.store;
     this.#table = options.store.table;
     this.#copy = this.#newCopy();
-    if (options.path !== null) this.asOfMs = loadCopy(options.path, this.#copy) ?? 0;
+    if (options.path !== null) this.asOfMs = loadCopy(options.path, this.#copy, this.#store.id) ?? 0;
   }
 
   get name(): string {
@@ -189,7 +189,7 @@ export class SharedProject implements StoreProject {
     if (path === null || this.#isOver || this.#copy.stamp === this.#saved || this.#mustReload) return;
     const { stamp } = this.#copy;
     try {
-      await saveCopy(path, this.#copy, this.asOfMs);
+      await saveCopy(path, this.#copy, this.asOfMs, this.#store.id);
       this.#saved = stamp;
     } catch (error) {
       this.#store.trouble(`the copy of ${this.name} cannot be kept`, error);
@@ -725,7 +725,7 @@ export class SharedProject implements StoreProject {
     }
     if (this.#compared === this.#presence) return events;
     const { present, ofMachine } = this.#options;
-    events.push(...compareSessions(copy, present(), ofMachine?.()));
+    events.push(...compareSessions(copy, present(), ofMachine?.(), this.#isOver));
     return events;
   }
 

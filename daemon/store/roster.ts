@@ -13,6 +13,8 @@ import { continueSession, hasAgent } from "../core/sessions/begin.ts";
 import type { CoreEvent } from "../core/tables/entries.ts";
 import { type PartRow, partKey } from "../core/tables/parts.ts";
 import { type Session, type SessionBegin, setIncarnations } from "../core/tables/sessions.ts";
+import { claimerOf } from "../core/tables/tasks.ts";
+import { claimsOf, giveBack } from "../core/tasks/leave.ts";
 import { dropPart, partRules, putPart, tellChanged } from "../core/work/shared-parts.ts";
 import type { Copy, Done } from "./copy.ts";
 import { idInCopy, nameInCopy } from "./rows.ts";
@@ -35,12 +37,14 @@ export interface PartValue {
 
 /**
  * Makes the rows of this node's sessions those that are present, by the core's own rules; returns what that told. `ofMachine`:
- * what others have to know of the machine itself.
+ * what others have to know of the machine itself. `isLeaving`: who is not present works on where this machine shares the project
+ * no more.
  */
 export function compareSessions(
   copy: Copy,
   present: Iterable<Present>,
   ofMachine: readonly PartValue[] = [],
+  isLeaving = false,
 ): CoreEvent[] {
   const { names, state } = copy;
   const there = new Map([...present].map(one => [idInCopy(one.id, names), one]));
@@ -50,7 +54,9 @@ export function compareSessions(
   for (const [id, one] of there) goOn(copy, id, one, isThere, apply);
   for (const id of [...(state.sessions.byNode.get(names.node) ?? [])]) {
     // A later session of the same id is another one.
-    if (!isThere(id)) apply(endSession(copy, id));
+    if (isThere(id)) continue;
+    if (isLeaving) apply(freeClaims(copy, id));
+    apply(endSession(copy, id));
   }
   for (const [id, one] of there) {
     begin(copy, id, one, apply);
@@ -98,6 +104,17 @@ export function dropPartsOf(copy: Copy, node: string): CoreEvent[] {
       for (const key of keys) dropPart(state, key, step);
     })
     .events.slice();
+}
+
+/** Gives back what a session works on. It did not fail at that: it lives. */
+function freeClaims(copy: Copy, session: string): Pick<Done, "events"> {
+  return copy.run((state, _, step) => {
+    for (const task of claimsOf(state, session)) {
+      const wallMs = Math.max(task.updatedAt, state.t);
+      const left = { by: claimerOf(task), wallMs, attempts: task.attempts };
+      giveBack(state, task, "its machine shares the project no more", left, step);
+    }
+  });
 }
 
 /** Ends a session by the core's rule: its claims become free, and its unread messages return. */

@@ -8,6 +8,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
+import type { KiteEvent } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import { personName } from "../../protocol/names.ts";
 import {
@@ -238,7 +239,11 @@ export class Shared {
 
   #told(project: SharedProject, events: readonly CoreEvent[], isOwn: boolean): void {
     // What the own log tells of this machine was told already.
-    const news = events.filter(({ from }) => from !== this.store.options.node);
+    const { node } = this.store.options;
+    const isOwns = ({ event, about, from }: CoreEvent) =>
+      from === node ||
+      (ofSessions.has(event.event) && about.every(id => ownIdOf(id, project.names) !== null));
+    const news = events.filter(event => !isOwns(event));
     this.#parts.events.publishBeside(news);
     // Each machine's trail has what its own sessions did.
     if (isOwn) this.#parts.note(news);
@@ -254,7 +259,9 @@ export class Shared {
     if (isReopened || (isOwn && by === undefined) || by?.id === worker.id) return;
     const [task, session] = [state.tasks.all.get(event.task), ownIdOf(worker.id, names)];
     if (task === undefined || session === null || !this.own.state.sessions.live.has(session)) return;
-    const name = by === null ? personName("agent") : (by?.name ?? null);
+    // It may have been free for a while before somebody took it.
+    const taker = task.state.status === "active" ? assigneeOf(state, task) : null;
+    const name = by === null ? personName("agent") : (by?.name ?? taker?.name ?? null);
     const actor = { session, agent: worker.agent, incarnation: 0 };
     tellGone(this.#parts, actor, { ...task, now: task }, becameOf(task, name));
   }
@@ -287,6 +294,12 @@ export class Shared {
     for (const go of [...this.#waiting]) go();
   }
 }
+
+/** Events that the own log has of its own sessions. */
+const ofSessions: ReadonlySet<KiteEvent["event"]> = new Set<KiteEvent["event"]>([
+  ...(["session_started", "session_ended", "session_lost", "session_renamed"] as const),
+  ...(["session_duplicated", "role_changed", "declared"] as const),
+]);
 
 /** Returns how the store is, in the words of the wire. */
 function conditionOf(

@@ -46,10 +46,10 @@ describe("the file of a copy", () => {
   it.each([1, 2, 3])("gives the copy back, with when it was: seed %i", async seed => {
     const { copy } = played(seed);
     const file = path();
-    expect(await saveCopy(file, copy, 1_234)).toBe(true);
+    expect(await saveCopy(file, copy, 1_234, "s1")).toBe(true);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const fresh = new Copy(laptop);
-    expect(loadCopy(file, fresh)).toBe(1_234);
+    expect(loadCopy(file, fresh, "s1")).toBe(1_234);
     expect([fresh.version, fresh.stamp]).toEqual([copy.version, copy.stamp]);
     expect(storedFormsOf(fresh)).toEqual(storedFormsOf(copy));
     expect(orderOf(fresh)).toEqual(orderOf(copy));
@@ -59,9 +59,9 @@ describe("the file of a copy", () => {
   it("goes on where it was: what the store got since comes in", async () => {
     const { world, copy, step } = played(4);
     const file = path();
-    await saveCopy(file, copy, 1);
+    await saveCopy(file, copy, 1, "s1");
     const fresh = new Copy(laptop);
-    loadCopy(file, fresh);
+    loadCopy(file, fresh, "s1");
     world.copies.push(fresh);
     for (let i = 0; i < 40; i += 1) step();
     expect(storedFormsOf(fresh)).toEqual(storedFormsOf(copy));
@@ -71,12 +71,20 @@ describe("the file of a copy", () => {
   it("has no path of the machine in it", async () => {
     const { copy } = played(5);
     const file = path();
-    await saveCopy(file, copy, 1);
+    await saveCopy(file, copy, 1, "s1");
     expect(readFileSync(file, "utf8")).not.toContain(laptop.project);
   });
 
+  it("is of one store, and none of another", async () => {
+    const { copy } = played(6);
+    const file = path();
+    await saveCopy(file, copy, 1, "s1");
+    expect(loadCopy(file, new Copy(laptop), "s2")).toBeNull();
+    expect(loadCopy(file, new Copy(laptop), null)).toBe(1);
+  });
+
   it("is none where there is none", () => {
-    expect(loadCopy(path(), new Copy(laptop))).toBeNull();
+    expect(loadCopy(path(), new Copy(laptop), "s1")).toBeNull();
   });
 
   it.each<[string, Partial<Names>]>([
@@ -85,8 +93,8 @@ describe("the file of a copy", () => {
   ])("is none if it is %s", async (_what, other) => {
     const { copy } = played(6);
     const file = path();
-    await saveCopy(file, copy, 1);
-    expect(loadCopy(file, new Copy({ ...laptop, ...other }))).toBeNull();
+    await saveCopy(file, copy, 1, "s1");
+    expect(loadCopy(file, new Copy({ ...laptop, ...other }), "s1")).toBeNull();
   });
 
   const lines = (text: string) => text.split("\n");
@@ -107,12 +115,12 @@ describe("the file of a copy", () => {
   it.each(damages)("gives nothing if it %s, and the copy is empty", async (_what, damage) => {
     const { copy } = played(7);
     const file = path();
-    await saveCopy(file, copy, 1);
+    await saveCopy(file, copy, 1, "s1");
     const text = readFileSync(file, "utf8");
     expect(damage(text)).not.toBe(text);
     writeFileSync(file, damage(text), { mode: 0o600 });
     const fresh = new Copy(laptop);
-    expect(loadCopy(file, fresh)).toBeNull();
+    expect(loadCopy(file, fresh, "s1")).toBeNull();
     expect(formsOf(fresh)).toEqual(new Map());
     expect(fresh.version).toBe(0);
   });
@@ -120,9 +128,9 @@ describe("the file of a copy", () => {
   it("is left as it was by one that cannot be written, and steps cost as before", async () => {
     const { world, copy } = played(8);
     const file = path();
-    await saveCopy(file, copy, 1);
-    await expect(saveCopy(join(file, "below-a-file"), copy, 2)).rejects.toThrow();
-    expect(loadCopy(file, new Copy(laptop))).toBe(1);
+    await saveCopy(file, copy, 1, "s1");
+    await expect(saveCopy(join(file, "below-a-file"), copy, 2, "s1")).rejects.toThrow();
+    expect(loadCopy(file, new Copy(laptop), "s1")).toBe(1);
     expect(imagesKept(world, copy)).toBe(0);
   });
 });

@@ -138,6 +138,22 @@ describe("the sessions of a machine", () => {
     await log.close();
   });
 
+  it("give their claims back when the project is shared no more, and did not fail at them", async () => {
+    const { server, store, log, begin, ask } = machine();
+    log.open("/shop", "team/shop");
+    await store.reach();
+    begin("ann");
+    await ask(create);
+    await ask({ ...claimOf("ann"), project: "/shop" } as Command);
+    log.end("/shop");
+    await store.quiet();
+    const tasks = [...server.rows.values()].flatMap(({ row: [kind, , value] }) =>
+      kind === "tasks" && value !== null ? [JSON.parse(value)] : [],
+    );
+    expect(tasks).toMatchObject([{ state: { status: "pending" }, attempts: 0 }]);
+    await log.close();
+  });
+
   it("go when the last clone shares no more, and the store is asked no more", async () => {
     const { store, log, begin, sessions } = machine();
     log.open("/shop", "team/shop");

@@ -21,7 +21,7 @@ await withServer("who may use a store", async (server, bin) => {
       () => world.ask(copied, create),
       one => !one.ok && /home/.test(one.error),
     );
-    expect(reply).toMatchObject({ ok: false, code: "store_away" });
+    expect(reply).toMatchObject({ ok: false, code: "node_twice" });
     expect((await world.ask(ash, create)).ok).toBe(true);
     expect(await world.settled(ash)).toEqual([]);
   });

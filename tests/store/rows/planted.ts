@@ -360,8 +360,8 @@ const ofPeople: readonly PlantedInRows[] = [
   {
     bug: "a session of an id that ended goes on",
     file: roster,
-    find: "    if (!isThere(id)) apply(endSession(copy, id));",
-    put: "    if (!there.has(id)) apply(endSession(copy, id));",
+    find: "    if (isThere(id)) continue;",
+    put: "    if (there.has(id)) continue;",
     tells: /of a session that ended/,
   },
   {
