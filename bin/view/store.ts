@@ -17,7 +17,9 @@ export function storeText(store: StoreRow, now: number): string | null {
     if (unmoved !== undefined) return unmovedText(unmoved);
     return unfit === undefined
       ? null
-      : clean(`rows of the store do not fit, and are left out: ${unfit.join("; ")}`);
+      : clean(
+          `rows of the store do not fit, and are left out: ${unfit.join("; ")}; when somebody has put them right there: kite down && kite up`,
+        );
   }
   if (is === "away") {
     return `store away since ${minute(since ?? now, now)}${because}: tasks and messages as of then${edits}`;

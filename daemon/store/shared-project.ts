@@ -44,7 +44,11 @@ export async function sharedProject(
   setting: string | null,
 ): Promise<SharedProject | Unreachable> {
   if (setting !== null) return { name: setting, from: "setting" };
-  if (gitDir === null) return unnamed(project, "it is no repository of git");
+  if (gitDir === null)
+    return {
+      name: null,
+      why: `${project} is no repository of git; run this in a clone of one: kite store share`,
+    };
   const common = await reader.git.commonDirOf(gitDir);
   if (typeof common !== "string") return common;
   const origin = await readOrigin(reader.outside, `${common}/config`);
@@ -115,7 +119,7 @@ function readOrigin(outside: BudgetedFs, path: string): Promise<OriginSearch | U
 }
 
 function unnamed(project: string, because: string): SharedProject {
-  const file = `${project === "/" ? "" : project}/.kite/config.json`;
+  const file = `${project}/.kite/config.json`;
   const why = `${project} has no name that other machines know: ${because}; name it in ${file}: {"project": "NAME"}`;
   return { name: null, why };
 }
