@@ -12,6 +12,7 @@ import { findSecrets, keepSecret, secretPlaces, storeConnection } from "../../da
 import type { StoreLook } from "../../daemon/store/store.ts";
 import type {
   CopyNotes,
+  ReturnRow,
   StoreLeaveReply,
   StoreNodeRow,
   StoreRow,
@@ -327,12 +328,14 @@ export function noteLines({
   released,
   leftOut,
   returns = [],
+  stays = [],
   more = {},
 }: CopyNotes): string[] {
   const projects = [...new Set(numbers.map(({ project }) => project))];
   const aside = keys.map(({ key, as }) => `${key} as ${as}`);
   const lost = leftOut.map(({ number, fields }) => `#${number} (${fields.join(", ")})`);
-  const again = returns.map(one => ("key" in one ? `key ${one.key}` : `#${one.number}`));
+  const named = (one: ReturnRow) => ("key" in one ? `key ${one.key}` : `#${one.number}`);
+  const again = returns.map(named);
   return [
     ...projects.map((project, i) => {
       const rows = numbers.filter(row => row.project === project);
@@ -356,6 +359,11 @@ export function noteLines({
       ? []
       : [
           `The store did not have these any more, and Kite brought them back: ${some(again, more.returns)}. If somebody removed them on purpose, do so again: kite task cancel NUMBER, kite context rm KEY`,
+        ]),
+    ...(stays.length === 0
+      ? []
+      : [
+          `Removed here while this machine was out of the store, which still has them: ${some(stays.map(named), more.stays)}. If nobody needs them: kite task cancel NUMBER, kite context rm KEY`,
         ]),
   ].map(clean);
 }
@@ -607,7 +615,7 @@ const shareHelp = `
 Its open tasks and its durable context move to the store under their ids and keys, after a question. A value that the store
 has under a key stays there, and yours is kept as KEY@MACHINE. It may run again if it broke off.
 
---json: {"ok":true, "project", "as", "wasShared", "tasks", "context", "unread", "numbers":[...], "keys":[...], "released":[...], "leftOut":[...], "returns":[...]}
+--json: {"ok":true, "project", "as", "wasShared", "tasks", "context", "unread", "numbers":[...], "keys":[...], "released":[...], "leftOut":[...], "returns":[...], "stays":[...]}
 
 Exit codes: 0 done, 1 refused, not confirmed or failed, 3 no daemon runs.
 
@@ -619,7 +627,7 @@ const leaveHelp = `
 What is open in the shared projects is copied back, the store is told, the setting goes, and the daemon begins anew. The store
 keeps what it has for the others. It may run again if it broke off.
 
---json: {"ok":true, "projects":[...], "tasks", "context", "unread", "told", "numbers":[...], "keys":[...], "released":[...], "leftOut":[...], "returns":[...]}
+--json: {"ok":true, "projects":[...], "tasks", "context", "unread", "told", "numbers":[...], "keys":[...], "released":[...], "leftOut":[...], "returns":[...], "stays":[...]}
 
 Exit codes: 0 done, 1 refused, not confirmed or failed, 3 no daemon runs.
 

@@ -159,7 +159,15 @@ export class Moves {
       const numbers = all.flatMap(one => one.numbers);
       return {
         ...{ tasks: sum(one => one.tasks), context: sum(one => one.context), unread: sum(one => one.unread) },
-        ...{ numbers, keys: all.flatMap(({ keys }) => keys), released: [], leftOut: [], returns: [], isTold },
+        ...{
+          numbers,
+          keys: all.flatMap(({ keys }) => keys),
+          released: [],
+          leftOut: [],
+          returns: [],
+          stays: [],
+          isTold,
+        },
       };
     });
   }
@@ -373,6 +381,7 @@ export class Moves {
     const { store } = this.#parts;
     const { keys, returns } = await bringValues(here, there, { bases: bases.keys, aside: store.machine });
     const numbers = renumbered(tasks, there);
+    const stays = removedHere(bases, here, there);
     const lost = new Map(tasks.filter(task => isLost(task, there, actorIn)).map(task => [task.id, task]));
     const context = valuesIn(here).length;
     const again = gone.flatMap(({ id }) => {
@@ -384,7 +393,7 @@ export class Moves {
     await enter(here, { type: "project_moved", project });
     return {
       ...{ tasks: imported, context, numbers, keys, leftOut },
-      ...{ released: [...lost.keys()], returns: [...again, ...returns] },
+      ...{ released: [...lost.keys()], returns: [...again, ...returns], stays },
     };
   }
 
@@ -739,6 +748,20 @@ function renumbered(tasks: readonly Task[], to: Place): Moved["numbers"] {
     const [before, after] = [numberOf(task), numberOf(there ?? task)];
     return before === after ? [] : [{ task: task.id, before, after }];
   });
+}
+
+/** Returns what the bases know, this log has no more, and the other one still has: nobody takes it from there unasked. */
+function removedHere({ tasks, keys }: Bases, from: Place, to: Place): Moved["stays"] {
+  const isKept = (key: string, { log, project }: Place) =>
+    contextAt(log.state, project, key, log.now)?.durable;
+  return [
+    ...tasks.flatMap(([id]) => {
+      const task = to.log.state.tasks.all.get(id);
+      const isOpen = task !== undefined && task.state.status !== "done";
+      return isOpen && !from.log.state.tasks.all.has(id) ? [{ task: id, number: numberOf(task) }] : [];
+    }),
+    ...keys.flatMap(([key]) => (isKept(key, to) && !isKept(key, from) ? [{ key }] : [])),
+  ];
 }
 
 /** Copies the values. The one that the other log has stays, unless its base says that it changed on the other side alone. */

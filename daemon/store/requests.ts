@@ -312,11 +312,12 @@ function unreadIn({ messages }: State, project: string, isReader: (session: stri
   return count;
 }
 
-const nothing: CopyNotes = { numbers: [], keys: [], released: [], leftOut: [], returns: [] };
+const nothing: CopyNotes = { numbers: [], keys: [], released: [], leftOut: [], returns: [], stays: [] };
 
 /** Returns what a reply says of a copy: `storeRowsMax` rows of each list, and how many there are besides. */
-export function replyOf({ tasks, context, numbers, keys, released, leftOut, returns }: Moved) {
-  const lists = { numbers, keys, released, leftOut, returns };
+export function replyOf({ tasks, context, ...moved }: Moved) {
+  const { numbers, keys, released, leftOut, returns, stays } = moved;
+  const lists = { numbers, keys, released, leftOut, returns, stays };
   const more: [string, number][] = [];
   const cut = Object.entries(lists).map(([name, rows]) => {
     if (rows.length > storeRowsMax) more.push([name, rows.length - storeRowsMax]);

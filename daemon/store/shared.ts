@@ -12,6 +12,7 @@ import type { KiteEvent } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import { personName } from "../../protocol/names.ts";
 import {
+  type ReturnRow,
   type StoreLeaveReply,
   type StoreNodeRow,
   type StoreRow,
@@ -446,26 +447,32 @@ export function movedLines(
   moved: Moved,
   at: number,
 ): TrailLine[] {
-  const { tasks, context, leftOut, released, returns } = moved;
-  if (tasks + context + leftOut.length + released.length + returns.length === 0) return [];
+  const { tasks, context, leftOut, released, returns, stays } = moved;
+  const notes = [leftOut, released, returns, stays].reduce((sum, { length }) => sum + length, 0);
+  if (tasks + context + notes === 0) return [];
   const lost = released.length === 0 ? "" : `; claims of this machine that are gone: ${released.join(", ")}`;
   const why = `what was left here of ${as} is in the store now: ${copiedText(moved)}${lost}`;
   return [lineOf(at, { type: "moved", project, why })];
 }
 
 /** Returns how much was copied, which tasks have another number, which changes the store does not have, and what it has again. */
-function copiedText({ tasks, context, numbers, leftOut, returns, more = {} }: Moved): string {
+function copiedText({ tasks, context, numbers, leftOut, returns, stays, more = {} }: Moved): string {
   const moved = numbers.map(({ before, after, project }) => {
     const where = project === undefined ? "" : ` (${project})`;
     return `#${before} is #${after} now${where}`;
   });
   const changes = leftOut.map(({ number, fields }) => `#${number} (${fields.join(", ")})`);
-  const names = returns.map(one => ("key" in one ? `key ${one.key}` : `#${one.number}`));
+  const named = (one: ReturnRow) => ("key" in one ? `key ${one.key}` : `#${one.number}`);
   return [
     `tasks ${tasks}, context keys ${context}`,
     ...listText("; numbers that changed: ", moved, more.numbers),
     ...listText("; changed here, and not taken over: ", changes, more.leftOut),
-    ...listText("; the store did not have these any more, and has them again: ", names, more.returns),
+    ...listText(
+      "; the store did not have these any more, and has them again: ",
+      returns.map(named),
+      more.returns,
+    ),
+    ...listText("; removed here, and still in the store: ", stays.map(named), more.stays),
   ].join("");
 }
 

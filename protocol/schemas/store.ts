@@ -165,6 +165,8 @@ export interface CopyNotes {
   readonly leftOut: readonly LeftOutRow[];
   /** What the store had when this machine left it, and did not have any more: it has it again. */
   readonly returns: readonly ReturnRow[];
+  /** What was removed here since this machine left, and is still in the store. */
+  readonly stays: readonly ReturnRow[];
   /** How many rows a list would have besides. Absent, or without that list: none. */
   readonly more?: Partial<Record<Exclude<keyof CopyNotes, "more">, number>>;
 }

@@ -692,8 +692,21 @@ describe("a share after a leave", () => {
       ifVersion: null,
     });
     const number = expect.any(Number);
-    expect(await again()).toMatchObject({ tasks: 1, returns: [{ task: id, number }, { key: "one" }] });
+    const returns = [{ task: id, number }, { key: "one" }];
+    expect(await again()).toMatchObject({ tasks: 1, returns, stays: [{ key: "two" }] });
     expect(machines.inStore).toEqual(inStore);
+  });
+
+  it("leaves in the store what was removed here, and names it", async () => {
+    await afterLeave();
+    const id = idOf("failed");
+    expect(machines.world.do({ type: "task_remove", by: null, tasks: [id] } as Command)).toMatchObject({
+      ok: true,
+    });
+    expect(await again()).toMatchObject({ stays: [{ task: id, number: expect.any(Number) }], returns: [] });
+    expect(machines.inStore).toEqual(inStore);
+    await machines.leave();
+    expect(await again()).toMatchObject({ stays: [] });
   });
 
   it("replaces values that changed here alone, and keeps those that changed on both sides beside", async () => {

@@ -72,7 +72,16 @@ it("say why a move broke off, once for each reason", () => {
 });
 
 it("say what the daemon moved by itself, and that it undid a leave", () => {
-  const moved = { tasks: 1, context: 0, numbers: [], keys: [], released: ["t-9"], leftOut: [], returns: [] };
+  const moved = {
+    tasks: 1,
+    context: 0,
+    numbers: [],
+    keys: [],
+    released: ["t-9"],
+    leftOut: [],
+    returns: [],
+    stays: [],
+  };
   const sharing = { project: "/p/.git", as: "example.com/p" };
   expect(movedLines(sharing, moved, now)).toMatchObject([
     {
@@ -117,10 +126,27 @@ it("say which machine came, fell silent, is back, is gone or left, as long as th
   expect(told(away, { ...away, nodes: [] })).toEqual([]);
 });
 
-const nothing = { tasks: 0, context: 0, numbers: [], keys: [], released: [], leftOut: [], returns: [] };
+const nothing = {
+  tasks: 0,
+  context: 0,
+  numbers: [],
+  keys: [],
+  released: [],
+  leftOut: [],
+  returns: [],
+  stays: [],
+};
 
 it("say what a person did, and what was refused", () => {
-  const counts = { ok: true, tasks: 2, context: 1, numbers: [], leftOut: [], returns: [] } as const;
+  const counts = {
+    ok: true,
+    tasks: 2,
+    context: 1,
+    numbers: [],
+    leftOut: [],
+    returns: [],
+    stays: [],
+  } as const;
   const share = { ...counts, project: "/p/.git", as: "example.com/p" };
   expect(askedFields(share)).toMatchObject({
     ...{ rule: "store", project: "/p/.git" },
@@ -137,6 +163,9 @@ it("say what a person did, and what was refused", () => {
   const returns = [{ task: "t-1", number: 3 }, { key: "port" }];
   expect(askedFields({ ...share, returns }).why).toMatch(
     /; the store did not have these any more, and has them again: #3, key port$/,
+  );
+  expect(askedFields({ ...share, stays: returns }).why).toMatch(
+    /; removed here, and still in the store: #3, key port$/,
   );
   const many = Array.from({ length: 30 }, (_, i) => ({ key: `k${i}` }));
   expect(askedFields({ ...share, returns: many, more: { returns: 5 } }).why).toMatch(

@@ -144,7 +144,7 @@ describe("what is in the way", () => {
 describe("notes of a copy", () => {
   const nothing = {
     ...{ tasks: 0, context: 0, numbers: [], keys: [], released: [] },
-    ...{ leftOut: [], returns: [] },
+    ...{ leftOut: [], returns: [], stays: [] },
   };
 
   it("names what is left out, and what came back, each with what to do", () => {
@@ -153,9 +153,11 @@ describe("notes of a copy", () => {
       { task: "t-2", number: 3, fields: ["priority"] as const },
     ];
     const returns = [{ task: "t-4", number: 5 }, { key: "port" }];
-    expect(noteLines({ ...nothing, leftOut, returns })).toEqual([
+    const stays = [{ key: "gone" }, { task: "t-5", number: 6 }];
+    expect(noteLines({ ...nothing, leftOut, returns, stays })).toEqual([
       "Changed here, and not taken over, since the store changed it too or refused it: #2 (description, status), #3 (priority). Look at them: kite task show NUMBER",
       "The store did not have these any more, and Kite brought them back: #5, key port. If somebody removed them on purpose, do so again: kite task cancel NUMBER, kite context rm KEY",
+      "Removed here while this machine was out of the store, which still has them: key gone, #6. If nobody needs them: kite task cancel NUMBER, kite context rm KEY",
     ]);
     expect(noteLines(nothing)).toEqual([]);
   });
