@@ -11,7 +11,7 @@ import { limits } from "../../protocol/limits.ts";
 import { Records } from "./frame/records.ts";
 import { valueList } from "./frame/saved-rows.ts";
 import type { BaseState, Meta, Rules } from "./tables/base-state.ts";
-import { contextRecords, isVerdictKey, itemsOf } from "./tables/context.ts";
+import { type ContextItem, contextRecords, isVerdictKey, itemsOf } from "./tables/context.ts";
 import { type CommandOf, lasting, type Step } from "./tables/entries.ts";
 import { listOf, removeTask, setDependencies, type Task, taskAt } from "./tables/tasks.ts";
 
@@ -117,6 +117,25 @@ export function* sharedProjects({ sharings }: Pick<State, "sharings">): Generato
   for (const row of sharings.projects.values()) if (row.is !== "left") yield row;
 }
 
+// What moves between this log and the store. Tasks that are done stay in the log that they were done in, and verdicts with their
+// debates.
+
+/** Returns the project's tasks that are not done, in the order of their numbers. */
+export function openTasksIn({ tasks }: Pick<State, "tasks">, project: string): Task[] {
+  const lists = (["pending", "active", "failed"] as const).map(name => listOf(tasks, name, project));
+  const open = lists.flatMap(list => [...list]).map(place => taskAt(tasks, place));
+  return open.sort((a, b) => a.n - b.n);
+}
+
+/** Returns the project's durable values at `now` (core time, ms), but for verdicts. */
+export function durableValuesIn(
+  { context }: Pick<State, "context">,
+  project: string,
+  now: number,
+): ContextItem[] {
+  return [...itemsOf(context, project, now)].filter(({ durable, key }) => durable && !isVerdictKey(key));
+}
+
 // The rules.
 
 function projectShare(state: State, command: CommandOf<"project_share">, _meta: Meta, step: Step): void {
@@ -175,14 +194,13 @@ function notSo(project: string): Refusal {
 }
 
 /** Removes the project's open tasks and durable values. Nobody ended or deleted them, so no event tells of it. */
-function removeAll({ tasks, context }: State, project: string): void {
-  const lists = (["pending", "active", "failed"] as const).map(name => listOf(tasks, name, project));
-  const leaving = lists.flatMap(list => [...list]).map(place => taskAt(tasks, place));
+function removeAll(state: State, project: string): void {
+  const { tasks, context } = state;
+  const leaving = openTasksIn(state, project);
   const ids = new Set(leaving.map(({ id }) => id));
   for (const task of leaving) removeNeeds(tasks, task, ids);
   for (const task of leaving) removeTask(tasks, task);
-  for (const item of [...itemsOf(context, project, 0)]) {
-    if (!item.durable || isVerdictKey(item.key)) continue;
+  for (const item of durableValuesIn(state, project, 0)) {
     contextRecords.drop(context, item);
     context.versions = Math.max(context.versions, item.version);
   }

@@ -18,8 +18,15 @@ import {
 } from "../../protocol/schemas/store.ts";
 import { type Actor, sameActor } from "../core/frame/actors.ts";
 import { contextAt } from "../core/messages/context.ts";
-import { type Bases, type Sharing, sharedProjects, sharingOf } from "../core/sharing.ts";
-import { type ContextItem, isVerdictKey, itemsOf, sizeOf } from "../core/tables/context.ts";
+import {
+  type Bases,
+  durableValuesIn,
+  openTasksIn,
+  type Sharing,
+  sharedProjects,
+  sharingOf,
+} from "../core/sharing.ts";
+import { type ContextItem, sizeOf } from "../core/tables/context.ts";
 import type { Command, Reply } from "../core/tables/entries.ts";
 import {
   claimerOf,
@@ -117,7 +124,7 @@ export class Moves {
   /** What a share of the project would move. */
   wouldShare(project: string): Pick<Moved, "tasks" | "context"> {
     const here = this.#own(project);
-    return { tasks: tasksIn(here, ...open).length, context: valuesIn(here).length };
+    return { tasks: tasksIn(here).length, context: valuesIn(here).length };
   }
 
   /** Shares the project, or goes on with a share that broke off. If the store has no room, nothing is changed. */
@@ -366,7 +373,7 @@ export class Moves {
     const shared = await this.#read(project);
     const [here, there] = [this.#own(project), this.#copy(shared)];
     const known = new Map(bases.tasks.map(([id, ...digests]) => [id, digests]));
-    const [tasks, ended] = [tasksIn(here, ...open), tasksIn(here, "done")];
+    const [tasks, ended] = [tasksIn(here), doneIn(here)];
     refuseOthers(tasks, there);
     const gone = tasks.filter(({ id }) => known.has(id) && !there.log.state.tasks.all.has(id));
     const actorIn = (actor: Actor) => ({ ...actor, session: idInCopy(actor.session, shared.names) });
@@ -432,7 +439,7 @@ export class Moves {
     if (shared === undefined) throw new MoveRefused(notRead(as));
     const [here, there] = [this.#own(project), this.#copy(shared)];
     // The copy goes on, and changes its rows.
-    const tasks = tasksIn(there, ...open).map(task => ({ ...task }));
+    const tasks = tasksIn(there).map(task => ({ ...task }));
     const values = valuesIn(there);
     refuseOthers(tasks, here);
     const actorIn = (actor: Actor) => {
@@ -450,7 +457,7 @@ export class Moves {
     }
     const { keys } = await bringValues(there, here, { bases: [], aside: "store" });
     const unread = await takeLetters(there, here, shared.names, isAway);
-    const ended = tasksIn(here, "done").flatMap(({ id }) => there.log.state.tasks.all.get(id) ?? []);
+    const ended = doneIn(here).flatMap(({ id }) => there.log.state.tasks.all.get(id) ?? []);
     const kept = values.filter(({ key }) => !keys.some(one => one.key === key));
     return {
       ...{ project, as, tasks: tasks.length, context: values.length, keys, unread },
@@ -506,20 +513,17 @@ export class Moves {
 const shareTold = { why: "is shared with other machines now", by: "share: numbers" };
 const leaveTold = { why: "is no longer shared with other machines", by: "leave: numbers" };
 
-/** Lists of tasks that move; the done ones stay in the log that they were done in. */
-const open = ["pending", "active", "failed"] as const;
-
-function tasksIn({ log, project }: Place, ...lists: readonly Task["state"]["status"][]): Task[] {
-  const { tasks } = log.state;
-  const all = lists.flatMap(name => [...listOf(tasks, name, project)].map(place => taskAt(tasks, place)));
-  return all.sort((a, b) => a.n - b.n);
+function tasksIn({ log: { state }, project }: Place): Task[] {
+  return openTasksIn(state, project);
 }
 
-/** Returns the durable values, but for verdicts of debates, which stay with their debates. */
+function doneIn({ log: { state }, project }: Place): Task[] {
+  const done = [...listOf(state.tasks, "done", project)].map(place => taskAt(state.tasks, place));
+  return done.sort((a, b) => a.n - b.n);
+}
+
 function valuesIn({ log: { state, now }, project }: Place): ContextItem[] {
-  return [...itemsOf(state.context, project, now)].filter(
-    ({ durable, key }) => durable && !isVerdictKey(key),
-  );
+  return durableValuesIn(state, project, now);
 }
 
 /** A command that changes nothing: its answer is of the present. */
@@ -541,7 +545,7 @@ function refuseOthers(tasks: readonly Task[], to: Pick<Place, "log" | "project">
 function refuseFull(from: Place, to: Pick<Place, "log" | "project">): void {
   const { project, log } = to;
   const { tasks, context, limits: bounds } = log.state;
-  const [all, values] = [tasksIn(from, ...open), valuesIn(from)];
+  const [all, values] = [tasksIn(from), valuesIn(from)];
   refuseOthers(all, to);
   const fresh = all.filter(({ id }) => !tasks.all.has(id)).map(task => ({ ...task, project }));
   const room = noRoom(tasks, fresh);

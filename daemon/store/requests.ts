@@ -14,11 +14,10 @@ import {
   storeRowsMax,
 } from "../../protocol/schemas/store.ts";
 import { offRows } from "../config/off-switch.ts";
-import { sharedProjects, sharingOf } from "../core/sharing.ts";
+import { durableValuesIn, openTasksIn, sharedProjects, sharingOf } from "../core/sharing.ts";
 import type { State } from "../core/state.ts";
-import { isVerdictKey, itemsOf } from "../core/tables/context.ts";
 import type { Reply } from "../core/tables/entries.ts";
-import { claimerOf, listOf, numberOf, type Task, taskAt } from "../core/tables/tasks.ts";
+import { claimerOf, numberOf, type Task } from "../core/tables/tasks.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";
 import type { Needs } from "../hooks/parts.ts";
 import type { Services } from "../options.ts";
@@ -207,24 +206,18 @@ function countsOf(shared: Shared): Pick<StoreLeaveReply, "tasks" | "context" | "
   const counts = { tasks: 0, context: 0, unread: 0 };
   for (const { state, local, names } of shared.copies()) {
     const own = state.sessions.byNode.get(names.node);
-    counts.tasks += openTasks(state, local).length;
-    for (const { durable, key } of itemsOf(state.context, local, 0))
-      if (durable && !isVerdictKey(key)) counts.context += 1;
+    counts.tasks += openTasksIn(state, local).length;
+    counts.context += durableValuesIn(state, local, 0).length;
     counts.unread += unreadIn(state, local, session => own?.has(session) === true);
   }
   return counts;
-}
-
-function openTasks({ tasks }: State, project: string): Task[] {
-  const lists = (["pending", "active", "failed"] as const).map(name => listOf(tasks, name, project));
-  return lists.flatMap(list => [...list]).map(place => taskAt(tasks, place));
 }
 
 /** Returns what agents of other machines work on in the shared projects. */
 function othersOf(shared: Shared): Pick<StoreLeaveReply, "others"> {
   const tasks = shared
     .copies()
-    .flatMap(project => openTasks(project.state, project.local).flatMap(task => workedOnBy(project, task)));
+    .flatMap(project => openTasksIn(project.state, project.local).flatMap(task => workedOnBy(project, task)));
   const { length: count } = tasks;
   return count === 0 ? {} : { others: { count, tasks: tasks.slice(0, storeRowsMax) } };
 }

@@ -241,10 +241,10 @@ export class Shared {
   #told(project: SharedProject, events: readonly CoreEvent[], isOwn: boolean): void {
     // What the own log tells of this machine was told already.
     const { node } = this.store.options;
-    const isOwns = ({ event, about, from }: CoreEvent) =>
+    const isToldAlready = ({ event, about, from }: CoreEvent) =>
       from === node ||
       (ofSessions.has(event.event) && about.every(id => ownIdOf(id, project.names) !== null));
-    const news = events.filter(event => !isOwns(event));
+    const news = events.filter(event => !isToldAlready(event));
     this.#parts.events.publishBeside(news);
     // Each machine's trail has what its own sessions did.
     if (isOwn) this.#parts.note(news);
