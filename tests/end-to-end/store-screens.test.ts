@@ -29,6 +29,9 @@ await withServer("what screens show of a store", server => {
     const bob = await b.home.connect();
     await bob.ask({ type: "register", id: "bob", cwd: b.repo, name: "bob" });
     await looker.event("session_started", isBobs);
+    // Its own machine's log has it once, although the store tells of it, too.
+    const began = (await b.kite("log")).split("\n").filter(line => /\bbob\b.*session started/.test(line));
+    expect(began).toHaveLength(1);
     await b.kite("role", "bob", "reviewer");
     expect(await looker.event("elsewhere_changed", isBobs)).toMatchObject({ project: a.repo });
     const rows = async () => (await looker.ask({ type: "query", target: "elsewhere" }))["rows"];
