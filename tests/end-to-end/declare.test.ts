@@ -211,7 +211,8 @@ test("each agent starts with what is known, once", async () => {
     '- finished by "ann": "Write the schema": "four tables"',
     '- shared values, to be read with kite context get KEY: "api.port"',
   ];
-  const work = "When you edit a file, you hold its lock until you have answered.";
+  const work =
+    "When you edit a file, you hold its lock until you have answered. To commit your own lines alone: kite commit -m MESSAGE [FILES]. To test them alone, on the last commit: kite try -- COMMAND.";
   expect((await starts("SessionStart", { source: "startup" })).split("\n")).toEqual([
     `Kite: 1 other session works in this project. ${work}`,
     ...known,

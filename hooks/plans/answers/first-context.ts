@@ -87,8 +87,12 @@ function headline(fellows: number, sessions: number): string {
   const far = `${sessions} other ${sessions === 1 ? "session works" : "sessions work"} in this project`;
   if (fellows + sessions === 0) return "Kite: nobody else works in this project now. From earlier work:";
   const who = fellows === 0 ? far : sessions === 0 ? own : `${own}, and ${far}`;
-  return `Kite: ${who}. When you edit a file, you hold its lock until you have answered.`;
+  return `Kite: ${who}. When you edit a file, you hold its lock until you have answered. ${ownForms}`;
 }
+
+/** How an agent commits and tests where others work. */
+const ownForms =
+  "To commit your own lines alone: kite commit -m MESSAGE [FILES]. To test them alone, on the last commit: kite try -- COMMAND.";
 
 /** Returns what fits: of each section the first lines, and how many there are besides. */
 function within(sections: readonly Section[], room: number): string[] {
