@@ -147,7 +147,7 @@ export interface ForeignFile {
   /** Whether the actor has uncommitted work in it as well. */
   readonly yours: boolean;
   /** Its owner is the main agent, or the lead, for whom the actor works. */
-  readonly isKin?: true;
+  readonly isLead?: true;
   /** How long ago an owner whose session has ended wrote it, in milliseconds; null: the owner is alive. */
   readonly leftMs: number | null;
 }

@@ -96,7 +96,7 @@ export function blindLook(services: Services, me: Asking, one: Placed): Look {
   return { foreign, own: [], part: [], seen: { states: new Map(), unseen: one.blind ?? null } };
 }
 
-/** Drops work of ended sessions and of kin unless a command wipes it: any actor may commit such work, since nothing is lost then. */
+/** Drops work of ended sessions and of leads unless a command wipes it: any actor may commit such work, since nothing is lost then. */
 function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place: GitPlace): Foreign[] {
   const isWiping = placed.some(
     one =>
@@ -104,7 +104,7 @@ function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place
       one.place.worktree === place.worktree &&
       one.place.gitDir === place.gitDir,
   );
-  return foreign.filter(({ left, isKin }) => (left === null && !isKin) || isWiping);
+  return foreign.filter(({ left, isLead }) => (left === null && !isLead) || isWiping);
 }
 
 /** One command's finding, with the versions of what it reaches: sending the same line again confirms these. */
@@ -186,8 +186,8 @@ function takable(
 function inReach(one: Placed, { foreign, seen }: Look, placed: readonly Placed[]): Foreign[] {
   const { command, base } = one;
   return foreign.filter(known => {
-    const { file, dir, left, isKin } = known;
-    if ((left !== null || isKin) && command.reach !== "tree") return false;
+    const { file, dir, left, isLead } = known;
+    if ((left !== null || isLead) && command.reach !== "tree") return false;
     if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
       return false;
     const state = dir ? null : seen.states.get(file);
@@ -247,7 +247,7 @@ function findingOf(services: Services, one: Placed, look: Look, reached: readonl
     held && (dir || isUnchanged(states.get(file)));
   const shown = reached
     .slice(0, limits.guardFilesMax)
-    .map(({ file, actor, held, dir, left, yours, isKin }) => ({
+    .map(({ file, actor, held, dir, left, yours, isLead }) => ({
       ...(isOnlyHeld({ file, held, dir }) ? ({ isOnlyHeld: true } as const) : {}),
       file: dir ? `${file}/` : file,
       ...(left === null ? ownerOf(services, actor) : { who: left.name }),
@@ -255,7 +255,7 @@ function findingOf(services: Services, one: Placed, look: Look, reached: readonl
       doing: left === null ? taskOf(services, actor) : null,
       held,
       yours,
-      ...(isKin ? ({ isKin } as const) : {}),
+      ...(isLead ? ({ isLead } as const) : {}),
       leftMs: left === null ? null : Math.max(0, clock.wall() - left.wallMs),
     }));
   const mine = look.own.filter(file => {
@@ -264,7 +264,7 @@ function findingOf(services: Services, one: Placed, look: Look, reached: readonl
   });
   const taken = look.part.filter(file => isInPaths(one, file) && isTaken(one.command, states.get(file)));
   const part = taken.slice(0, limits.guardOwnFilesMax);
-  const isLiving = reached.some(({ left, isKin }) => left === null && !isKin);
+  const isLiving = reached.some(({ left, isLead }) => left === null && !isLead);
   return {
     command: one.n,
     verdict: one.command.reach === "tree" && isLiving ? "deny" : "tell_first",

@@ -256,7 +256,7 @@ export async function plainFiles(
   const me: Asking = { actor, ancestors: await ancestorsOf(event, action), lead: leadOf(parts, actor) };
   const all = await wipedWork(event, parts, me, action.named.wiped);
   const isTold = await wasTold(event, parts, action, actor, all);
-  const found = isTold ? all.filter(({ isKin }) => !isKin) : all;
+  const found = isTold ? all.filter(({ isLead }) => !isLead) : all;
   const isLiving = found.some(({ left }) => left === null);
   // A line that does not run wipes nothing of ended sessions either.
   const shown = isLiving ? found.filter(({ left }) => left === null) : found;
@@ -282,11 +282,11 @@ async function wasTold(
   actor: Actor,
   found: readonly WipedWork[],
 ): Promise<boolean> {
-  const kin = found.filter(({ isKin }) => isKin);
-  if (kin.length === 0) return true;
+  const work = found.filter(({ isLead }) => isLead);
+  if (work.length === 0) return true;
   const line = lineKey(actor, action.cwd, action.typed);
   const versions = new Map<string, string>();
-  for (const { key, path } of kin)
+  for (const { key, path } of work)
     versions.set(`wipes ${key}`, `${actorKey(actor)} ${(await facts.stamped(path))?.stamp}`);
   if (confirmations.isConfirmed(line, versions, action.toolUseId, clock.now())) return true;
   delivery.whenTold(isDelivered => {
@@ -418,7 +418,7 @@ function wipedFile(services: Services, found: WipedWork): WipedFile {
     doing: left === null ? taskOf(services, actor) : null,
     held,
     yours,
-    ...(found.isKin ? ({ isKin: true } as const) : {}),
+    ...(found.isLead ? ({ isLead: true } as const) : {}),
     leftMs: left === null ? null : Math.max(0, services.clock.wall() - left.wallMs),
   };
 }

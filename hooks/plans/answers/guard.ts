@@ -422,10 +422,10 @@ function fileNotes(reached: readonly Reached[], cwd: string): string {
 /** Whose work is in a file. */
 export function owned(
   path: string,
-  { who, answerer, held, yours, leftMs, isKin }: Omit<ForeignFile, "file">,
+  { who, answerer, held, yours, leftMs, isLead }: Omit<ForeignFile, "file">,
   isSeen: boolean,
 ): string {
-  const role = answerer !== undefined ? " (ended)" : isKin === true ? ", for whom you work," : "";
+  const role = answerer !== undefined ? " (ended)" : isLead === true ? ", for whom you work," : "";
   const name = `${quote(who, limits.nameBytes)}${role}`;
   const both = yours ? " and of you" : "";
   if (leftMs !== null) {

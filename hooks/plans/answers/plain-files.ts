@@ -50,7 +50,7 @@ function editOf({ named, ...line }: NamingLine, refused: Refused | null): Edit {
 
 function deniedText(line: NamingLine, looked: Looked): string {
   // Of those for whom the agent works: it may mean what it does.
-  if (looked.wiped.every(({ isKin }) => isKin))
+  if (looked.wiped.every(({ isLead }) => isLead))
     return [
       `Kite: this command line did not run yet: ${names(looked)} in it ${loss(looked, mayBe)}.`,
       notes(line, looked),
