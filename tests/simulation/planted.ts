@@ -1,5 +1,7 @@
 /** Bugs that the simulation has to find: `plant.ts` puts one after the other into the program. */
 
+import type { HostName } from "./host.ts";
+
 /**
  * Those that `npm test` looks for: some of each part of the program, found within few steps. Each has three rows in
  * `found-seeds.ts`, and one that finds it is enough: a change that moves the random decisions hardly ever moves all.
@@ -27,7 +29,7 @@ export interface Planted {
   readonly put: string;
   /** A further change that the bug needs in the same file. */
   readonly and?: { readonly find: string; readonly put: string };
-  readonly host?: "file" | "remote";
+  readonly host?: HostName;
   /** Only clients that merge most of the time find it soon. */
   readonly merges?: boolean;
   /** Only actors that run commands find it. */

@@ -127,9 +127,8 @@ describe.each(places)("over $name", ({ make }) => {
     // The estimate of its cost throws first.
     await w.until(() => w.troubles.length > 1);
     await w.start();
-    // A remote log may have stored the void meanwhile: then the start has nothing to void again.
+    expect(w.troubles.at(-1)).toMatch(/^entry \d+ threw and is void$/);
     const told = w.troubles.length;
-    expect(told).toBeGreaterThan(2);
     expect(w.engine.voided).toHaveLength(1);
     expect(w.holder("z")).toBe("b");
     expect((await w.lock("c", "y")).reply).toMatchObject({ ok: true });
