@@ -299,23 +299,18 @@ export class Engine {
     return this;
   }
 
-  /** Writes the new epoch. A remote log may fail once or answer late: the entry that the log delivers counts. */
+  /** Writes the new epoch. */
   async #begin(): Promise<void> {
-    const command = { type: "daemon_started", epoch: this.#epoch, storeId: this.#options.storeId } as const;
-    const hasBegun = () => this.#state.nodes.get(this.#options.node)?.epoch === this.#epoch;
-    for (let left: number = limits.startTriesMax; !hasBegun(); left -= 1) {
-      const reply = await this.submitAndWait(command);
-      const isOver = left === 1 && !hasBegun();
-      if (!reply.ok && isOver) throw new Error(`the journal took no new epoch: ${reply.error}`);
-    }
+    const { storeId } = this.#options;
+    const reply = await this.submitAndWait({ type: "daemon_started", epoch: this.#epoch, storeId });
+    if (!reply.ok) throw new Error(`the journal took no new epoch: ${reply.error}`);
   }
 
   /** Writes the level of rules that this program has. Without it the daemon serves all the same, by the earlier ones. */
   async #raiseRules(): Promise<void> {
-    let reply: Reply | null = null;
-    for (let left: number = limits.startTriesMax; this.#state.rules < rulesLevel && left > 0; left -= 1)
-      reply = await this.submitAndWait({ type: "rules", level: rulesLevel });
     if (this.#state.rules >= rulesLevel) return;
+    const reply = await this.submitAndWait({ type: "rules", level: rulesLevel });
+    if (reply.ok) return;
     const message = `the journal did not take rules ${rulesLevel}; those of level ${this.#state.rules} apply`;
     this.#options.onTrouble(message, reply);
   }
