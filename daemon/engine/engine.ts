@@ -114,7 +114,6 @@ export class Engine {
     this.#agenda = new Agenda({
       clock: this.#clock,
       now: () => this.now,
-      coreClock: this.#clock,
       state: () => this.#state,
       submit: (command, caller) => this.submit(command, caller),
     });
@@ -329,7 +328,6 @@ export class Engine {
         return;
       }
     }
-    this.#clock.catchUp(this.#state.t);
     this.#agenda.arm();
     this.#snapshotIfDue();
   }
