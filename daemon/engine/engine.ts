@@ -92,7 +92,6 @@ export class Engine {
   #epoch = 0;
   #count = 0;
   #queue: Entry[] = [];
-  #isRecovered = false;
   /** Until this resolves, the state is inconsistent. */
   #rebuilding: Promise<void> | null = null;
   #closed = false;
@@ -285,13 +284,11 @@ export class Engine {
     if (this.#snapshots.isDueAtStart(this.#state)) await this.#takeSnapshot(true);
     for (const seq of recovered.voided) this.#voided.add(seq);
     for (const [entry, step, epoch] of steps) onStep(entry, step, epoch, true);
-    this.#isRecovered = true;
     this.#agenda.reset();
     journal.onDurable(seq => this.#outbox.durable(seq));
     journal.onFatal(error => this.#die(error));
     for (const seq of recovered.threw)
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
-    if (this.#queue.length > 0) this.#drain();
     await this.#begin();
     await this.#raiseRules();
     this.#agenda.arm();
@@ -316,7 +313,7 @@ export class Engine {
 
   #deliver(batch: readonly Entry[]): void {
     for (const entry of batch) this.#queue.push(entry);
-    if (this.#isRecovered && this.#rebuilding === null) this.#drain();
+    if (this.#rebuilding === null) this.#drain();
   }
 
   #drain(): void {
