@@ -935,7 +935,7 @@ export const planted: readonly Planted[] = [
     find: '  if (file.lexical.startsWith("@")) return null;\n',
     put: "",
     resources: true,
-    tells: /outlives its lease|is to be told \{"what":"lease_over"/,
+    tells: /outlives its lease|is to be told .*"what":"lease_over"/,
   },
   {
     bug: "a resource that comes back to its lender without a lease",
