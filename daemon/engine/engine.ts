@@ -162,7 +162,7 @@ export class Engine {
     }
     this.#answers.expect(n, command, caller);
     const proposal = { origin: this.#answers.origin(n), at: this.#clock.now(), command };
-    this.#options.journal.propose([proposal], this.#onFailed, this.#costOf(command));
+    this.#options.journal.propose(proposal, this.#onFailed, this.#costOf(command));
     return n;
   }
 

@@ -27,12 +27,13 @@ export interface Journal {
    */
   open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened>;
   /**
-   * Proposes commands, in order. `failed` is called for each that could not be stored: it is never delivered. `cost`: how
-   * many entries each command counts as, 1 by default, if the log bounds what it delivers in one turn of the event loop.
+   * Proposes a command, after those proposed before. `failed` is called if it could not be stored; then it is never
+   * delivered. `cost`: how many entries it counts as, 1 by default, if the log bounds what one turn of the event loop
+   * delivers.
    */
   propose(
-    proposals: readonly Proposal[],
-    failed: (p: Proposal, reason: ProposeFailure) => void,
+    proposal: Proposal,
+    failed: (proposal: Proposal, reason: ProposeFailure) => void,
     cost?: number,
   ): void;
   /** Entries up to this one survive a power cut. */
@@ -147,16 +148,16 @@ export interface Waiting {
 /** Runs a task in a later turn of the event loop, never before the caller has returned. */
 export type Soon = (task: () => void) => void;
 
-/**
- * Collects the proposals of one turn of the event loop and commits them together, in order, up to `limits.turnEntriesMax` by
- * their costs. Later turns commit the others. Proposals made during a commit join the next batch.
- */
-/** A caller that waits until `until` proposals have been committed. */
+/** A caller that waits until `after` proposals have been committed. */
 interface Barrier {
   readonly after: number;
   readonly resolve: () => void;
 }
 
+/**
+ * Collects the proposals of one turn of the event loop and commits them together, in order, up to `limits.turnEntriesMax` by
+ * their costs. Later turns commit the others. Proposals made during a commit join the next batch.
+ */
 export class Batches {
   readonly #soon: Soon;
   readonly #commit: (batch: readonly Waiting[]) => readonly Waiting[];
@@ -175,10 +176,9 @@ export class Batches {
     this.#commit = commit;
   }
 
-  /** `cost`: how many entries each of the proposals counts as. */
-  add(proposals: readonly Proposal[], failed: Waiting["failed"], cost = 1): void {
-    for (const proposal of proposals) this.#waiting.push({ proposal, failed, cost });
-    this.#added += proposals.length;
+  add(proposal: Proposal, failed: Waiting["failed"], cost = 1): void {
+    this.#waiting.push({ proposal, failed, cost });
+    this.#added += 1;
     this.#schedule();
   }
 

@@ -1,4 +1,4 @@
-import type { Command, Entry, Proposal } from "../../daemon/core/tables/entries.ts";
+import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
 import type { Journal, ProposeFailure } from "../../daemon/journal/journal.ts";
 
 /** A command that needs space; `text` makes it as long as a test wants it. */
@@ -47,17 +47,13 @@ export class Client {
   }
 
   propose(...commands: Command[]): void {
-    const proposals = commands.map((command): Proposal => {
+    for (const command of commands) {
       this.count += 1;
-      return {
-        origin: { node: "n1", epoch: this.epoch, n: this.count },
-        at: 1000 + this.count,
-        command,
-      };
-    });
-    this.journal.propose(proposals, (proposal, reason) =>
-      this.failures.push({ n: proposal.origin.n, reason }),
-    );
+      const origin = { node: "n1", epoch: this.epoch, n: this.count };
+      this.journal.propose({ origin, at: 1000 + this.count, command }, (proposal, reason) =>
+        this.failures.push({ n: proposal.origin.n, reason }),
+      );
+    }
   }
 
   #take(batch: readonly Entry[]): void {

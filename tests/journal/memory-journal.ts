@@ -87,9 +87,9 @@ export class MemoryJournal implements Journal {
     return { epoch: this.#epoch };
   }
 
-  propose(proposals: Parameters<Journal["propose"]>[0], failed: Waiting["failed"]): void {
+  propose(proposal: Proposal, failed: Waiting["failed"]): void {
     if (this.#epoch === 0) throw new Error("open the journal before proposing");
-    this.#batches.add(proposals, failed);
+    this.#batches.add(proposal, failed);
   }
 
   barrier(): Promise<void> {

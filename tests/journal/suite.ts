@@ -253,7 +253,8 @@ export function journalSuite(name: string, make: () => World): void {
 
     test("is opened once, and before anything is proposed", async world => {
       const journal = world.start();
-      expect(() => journal.propose([], () => {})).toThrow("open the journal");
+      const proposal = { origin: { node: "n1", epoch: 1, n: 1 }, at: 1, command: wants("a") };
+      expect(() => journal.propose(proposal, () => {})).toThrow("open the journal");
       await opened(journal, 0);
       await expect(opened(journal, 0)).rejects.toThrow("opened once");
       await journal.close();

@@ -105,12 +105,12 @@ export const planted: readonly Planted[] = [
   {
     bug: "an answer before it is stored",
     file: "daemon/engine/engine.ts",
-    find: "    this.#options.journal.propose([proposal],",
+    find: "    this.#options.journal.propose(proposal,",
     put: `    if (command.type === "lock_release") {
       this.#answers.expect(n, command, { answer: () => {} });
       queueMicrotask(() => caller.answer({ ok: true, released: [] }));
     }
-    this.#options.journal.propose([proposal],`,
+    this.#options.journal.propose(proposal,`,
     tells: /answered before it was stored/,
   },
   {
