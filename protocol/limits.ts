@@ -169,8 +169,6 @@ const journalLimits = {
   reserveBytes: 1024 * 1024,
   /** Interval of the retries on a full disk. */
   fullRetryMs: 1_000,
-  /** Tries to begin a new epoch before a start fails. */
-  startTriesMax: 5,
   /** Throwing handlers within the window that stop the daemon. */
   throwsMax: 3,
   throwsWindowMs: 600_000,

@@ -373,9 +373,7 @@ export interface Numbers<S> {
 /** The rules of a slice with these commands. */
 export interface Rules<C, S extends BaseState = BaseState> {
   readonly commands: CommandRules<keyof C & CommandType, S>;
-  /**
-   * The commands that nodes enter into a log that they share. All others belong to the machine whose files they are about.
-   */
+  /** The commands of a shared project. All others belong to the machine whose files they are about. */
   readonly shared?: readonly (keyof C & CommandType)[];
   readonly points?: Points<S>;
   readonly numbers?: Numbers<S>;
