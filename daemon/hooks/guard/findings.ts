@@ -6,7 +6,8 @@
  */
 
 import { resolve } from "node:path";
-import type { ForeignFile, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding, HeadFinding } from "../../../protocol/guard.ts";
+import { headWords } from "../../../protocol/heads.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
 import type { Lineage } from "../../core/tables/naming.ts";
@@ -281,7 +282,8 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes, sessions }: GuardFinding): string {
+export function workOf({ foreign, more, stashes, sessions, head }: GuardFinding): string {
+  if (head !== undefined) return headOf(head);
   if (sessions !== undefined) {
     const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);
     return `worktrees of live sessions: ${open.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
@@ -295,6 +297,13 @@ export function workOf({ foreign, more, stashes, sessions }: GuardFinding): stri
   }
   const rest = more === 0 ? "" : ` and ${more} more`;
   return `${workIn(foreign.map(({ file, leftMs, ...one }) => ({ ...one, file, hasEnded: leftMs !== null })))}${rest}`;
+}
+
+function headOf(head: HeadFinding): string {
+  if (head.is === "interferes") return `a ${head.kind} in progress (${head.who ?? "not seen to begin"})`;
+  if (head.is === "moved") return `HEAD, now ${headWords(head.to)}, last known ${headWords(head.from)}`;
+  const others = head.others.map(({ who }) => who).join(", ");
+  return `HEAD, now ${headWords(head.at)}, where others are at work: ${others}${head.more === 0 ? "" : ` and ${head.more} more`}`;
 }
 
 /** Files with uncommitted work, and those that others only hold, as a text for the trail. */
