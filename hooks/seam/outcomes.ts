@@ -2,6 +2,7 @@
 
 import type { Refusal } from "../../protocol/codes.ts";
 import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
+import type { HeadPlace } from "../../protocol/heads.ts";
 import type { FileLockReply, LockUse } from "../../protocol/schemas/lock.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { WorkedOn } from "../../protocol/schemas/session.ts";
@@ -49,7 +50,14 @@ export interface PeerLock extends Pick<LockNote, "file" | "heldMs" | "waiters" |
 }
 
 /** What an agent is told of its files with its next event that waits. */
-export type BaseNote = LeaseNote | PastLockNote | TakenNote | WipedNote | StashTakenNote | OverlapNote;
+export type BaseNote =
+  | LeaseNote
+  | PastLockNote
+  | TakenNote
+  | WipedNote
+  | StashTakenNote
+  | HeadMovedNote
+  | OverlapNote;
 
 /**
  * An actor wrote a file without its lock (after the lock had ended, or by a shell command). Or two actors wrote it
@@ -148,6 +156,19 @@ export interface StashTakenNote {
   readonly other: string;
   /** The command's name for people: `git stash pop`. */
   readonly command: string;
+}
+
+/** HEAD of the agent's worktree is somewhere else than the agent knows: its next commit lands there. */
+export interface HeadMovedNote {
+  readonly what: "head_moved";
+  /** Absolute. */
+  readonly worktree: string;
+  readonly from: HeadPlace;
+  readonly to: HeadPlace;
+  /** Who moved it, by its name for people; null: Kite did not see that. */
+  readonly other: string | null;
+  /** Whose the operation in progress there is, by its name for people; absent: there is none, or it is not known. */
+  readonly owner?: string;
 }
 
 /** A file that was refused and is free: it has no holder and no waiter. */

@@ -6,7 +6,8 @@
  */
 
 import { resolve } from "node:path";
-import type { ForeignFile, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding, HeadFinding } from "../../../protocol/guard.ts";
+import { headWords } from "../../../protocol/heads.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
 import { answererOf } from "../../core/tables/naming.ts";
@@ -62,7 +63,8 @@ export async function looksAt(services: Services, me: Asking, placed: readonly P
   const looks = new Map<string, Look>();
   for (const one of placed) {
     const key = placeKey(one);
-    if (looks.has(key)) continue;
+    // Without a command that reaches files, git is not asked for their states.
+    if (looks.has(key) || one.command.reach === "refs") continue;
     looks.set(
       key,
       one.blind === undefined ? await lookFor(services, me, one.place, placed) : blindLook(services, me, one),
@@ -126,7 +128,7 @@ export function findingsOf(services: Services, placed: readonly Placed[], looks:
   const reached: Reached[] = [];
   let unseen: string | null = null;
   for (const one of placed) {
-    const look = looks.get(placeKey(one));
+    const look = one.command.reach === "refs" ? undefined : looks.get(placeKey(one));
     if (look === undefined || look.foreign.length === 0) continue;
     unseen ??= look.seen.unseen;
     const foreign = inReach(one, look, placed);
@@ -296,7 +298,8 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes, sessions }: GuardFinding): string {
+export function workOf({ foreign, more, stashes, sessions, head }: GuardFinding): string {
+  if (head !== undefined) return headOf(head);
   if (sessions !== undefined) {
     const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);
     return `worktrees of live sessions: ${open.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
@@ -310,6 +313,13 @@ export function workOf({ foreign, more, stashes, sessions }: GuardFinding): stri
   }
   const rest = more === 0 ? "" : ` and ${more} more`;
   return `${workIn(foreign.map(({ file, leftMs, ...one }) => ({ ...one, file, hasEnded: leftMs !== null })))}${rest}`;
+}
+
+function headOf(head: HeadFinding): string {
+  if (head.is === "interferes") return `a ${head.kind} in progress (${head.who ?? "not seen to begin"})`;
+  if (head.is === "moved") return `HEAD, now ${headWords(head.to)}, last known ${headWords(head.from)}`;
+  const others = head.others.map(({ who }) => who).join(", ");
+  return `HEAD, now ${headWords(head.at)}, where others are at work: ${others}${head.more === 0 ? "" : ` and ${head.more} more`}`;
 }
 
 /** Files with uncommitted work, and those that others only hold, as a text for the trail. */
