@@ -284,9 +284,9 @@ async function edited(
 ): Promise<Edited[]> {
   const { facts, engine } = event;
   const found = new Map<string, Edited>();
-  for (const { path, isMoved } of named) {
+  for (const { path, isMoved, isNearest } of named) {
     const real = await realOf(event, path, false);
-    for (const one of knownIn(event, me, real)) {
+    for (const one of isNearest ? [await nearest(event, real)] : knownIn(event, me, real)) {
       const files = await refs(event, "/", [one]);
       // A file that cannot be checked is one that an edit would not wait for either.
       const [file] = isRefusal(files) ? [] : files;
@@ -298,6 +298,18 @@ async function edited(
     }
   }
   return [...found.values()];
+}
+
+/** The first of these that is there: `path`, and its name in each folder above up to the top of its worktree. Else `path`. */
+async function nearest({ facts }: Services, path: string): Promise<string> {
+  const [folder, name] = [dirname(path), posix.basename(path)];
+  const around = await facts.repository(folder);
+  const top = "unreachable" in around ? folder : around.worktree;
+  for (let at = folder; ; at = dirname(at)) {
+    const found = posix.join(at, name);
+    if (((await facts.stamped(found))?.stamp ?? null) !== null) return found;
+    if (at === top || at === "/") return path;
+  }
 }
 
 async function locked(
