@@ -1,0 +1,172 @@
+/** What all who work in a repository share: git's lock files, as shell lines remove them while git runs. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { nameOfId } from "../session-name.ts";
+import { LineWorld, type SceneKind } from "./guard-scene.ts";
+import { firstCommit } from "./guard-world.ts";
+
+const w = new LineWorld();
+const running: number[] = [];
+
+beforeAll(() => w.start());
+afterAll(() => w.dispose());
+afterEach(() => {
+  for (const pid of running.splice(0)) stop(pid);
+});
+
+const both: SceneKind = {
+  committed: { "a.ts": "a\n", "b.ts": "b\n", "yarn.lock": "#\n" },
+  made: firstCommit,
+  ann: { "a.ts": "ann's\n" },
+  bob: { "b.ts": "bob's\n" },
+};
+
+function stop(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // The test has ended it.
+  }
+  while (existsSync(`/proc/${pid}`));
+}
+
+/**
+ * Starts a shell outside of this process that runs git, and returns the shell's pid: the daemon leaves out what it started
+ * itself. Git holds the index's lock while its hook waits.
+ */
+function gitRuns(dir: string, line: string): number {
+  const { environment: env } = w;
+  const begins = `setsid bash -c '${line}; true' </dev/null >/dev/null 2>&1 & echo $!`;
+  const pid = Number(execFileSync("bash", ["-c", begins], { cwd: dir, env, encoding: "utf8" }).trim());
+  running.push(pid);
+  return pid;
+}
+
+/** A commit of all changes that waits in its hook: it has the lock of the index meanwhile. */
+function commits(dir: string, line = "git commit -qam slow --allow-empty"): number {
+  const hook = `${dir}/.git/hooks/pre-commit`;
+  mkdirSync(`${dir}/.git/hooks`, { recursive: true });
+  writeFileSync(hook, "#!/bin/sh\ntouch .git/waits\nexec sleep 600\n", { mode: 0o755 });
+  const pid = gitRuns(dir, line);
+  while (!existsSync(`${dir}/.git/waits`));
+  return pid;
+}
+
+/** The session's client is this process. */
+const anchored = (session: string, dir: string, pid: number) =>
+  w.event(session, dir, { hook_event_name: "SessionStart", source: "startup" }, { CLAUDE_PID: String(pid) });
+
+/** Where a process table tells who runs, as this test starts them. */
+const kinds = process.platform === "linux" ? ["of git"] : [];
+
+describe.each(kinds)("a lock file %s", () => {
+  it("of a running commit is not removed, whichever way the line does it", async () => {
+    const { dir, ann, bob } = await w.scene(both);
+    const pid = commits(dir);
+    await anchored(ann, dir, pid);
+    const said = await w.asks(bob, dir, "rm -f .git/index.lock");
+    expect(said.split("\n")).toEqual([
+      "Kite: this command line did not run: `rm` in it would remove a lock file of git that a running git command may hold.",
+      expect.stringMatching(
+        new RegExp(
+          `".git/index.lock" is (?:less than a second|\\d+ s) old; "git commit" \\(process \\d+\\) of "${nameOfId(ann)}" has run for`,
+        ),
+      ),
+      `What to do: wait until that command has ended. Git then removes the lock file itself. Send the same command again if the file is still there: it will run. If the command hangs, tell "${nameOfId(ann)}" or your user.`,
+    ]);
+    for (const line of [
+      "rm -f .git/index.lock",
+      "mv .git/index.lock /tmp/x",
+      "unlink .git/index.lock",
+      "rm .git/*.lock",
+      "cd .git && rm -f index.lock HEAD.lock",
+      "git status; rm -f .git/index.lock && git add b.ts",
+    ])
+      expect(await w.asks(bob, dir, line), line).toContain("did not run: `");
+    expect(existsSync(`${dir}/.git/index.lock`)).toBe(true);
+    expect(await w.trail(bob)).toContainEqual(
+      expect.objectContaining({
+        type: "rm",
+        decision: "deny",
+        rule: "guard",
+        file: `${dir}/.git/index.lock`,
+        why: `would remove a lock file that git commit of ${nameOfId(ann)} may hold`,
+      }),
+    );
+    stop(pid);
+    expect(await w.line(bob, dir, "rm -f .git/index.lock")).toBe("");
+    expect(existsSync(`${dir}/.git/index.lock`)).toBe(false);
+  });
+
+  it("is anybody's to remove if it is older than each process, or if git runs elsewhere", async () => {
+    const { dir, bob } = await w.scene(both);
+    const other = w.repo("shared-other");
+    commits(other);
+    writeFileSync(`${dir}/.git/index.lock`, "");
+    expect(await w.line(bob, dir, "rm .git/index.lock")).toBe("");
+    writeFileSync(`${dir}/.git/packed-refs.lock`, "");
+    // Its age is that of its last change of any kind.
+    while (!isOlder(dir, "packed-refs.lock", 300));
+    gitRuns(dir, "git -c core.pager=cat hash-object --stdin < /dev/zero");
+    expect(await w.line(bob, dir, "rm .git/packed-refs.lock")).toBe("");
+  });
+
+  it("of what all worktrees share is held by a command in any of them", async () => {
+    const { dir, bob } = await w.scene(both);
+    const tree = `${dir}-tree`;
+    w.git(dir, "worktree", "add", "-q", tree);
+    gitRuns(tree, "git hash-object --stdin < /dev/zero");
+    await gitRunsIn(tree);
+    for (const file of ["refs/heads/topic.lock", "packed-refs.lock", "config.lock", "shallow.lock"]) {
+      writeFileSync(`${dir}/.git/${file}`, "");
+      expect(await w.asks(bob, dir, `rm .git/${file}`), file).toContain('"git hash-object"');
+    }
+    expect(await w.asks(bob, dir, "rm .git/refs/heads/*.lock")).toContain("of your user has run for");
+    // The index is the other worktree's own.
+    writeFileSync(`${dir}/.git/index.lock`, "");
+    expect(await w.asks(bob, dir, "rm .git/index.lock")).toBe("");
+    writeFileSync(`${dir}/.git/worktrees/${tree.slice(tree.lastIndexOf("/") + 1)}/index.lock`, "");
+    expect(await w.asks(bob, dir, "rm .git/worktrees/*/index.lock")).toBe("");
+    expect(await w.asks(bob, tree, 'rm "$(git rev-parse --git-dir)/index.lock"')).toBe("");
+    const named = `${dir}/.git/worktrees/${tree.slice(tree.lastIndexOf("/") + 1)}/index.lock`;
+    expect(await w.asks(bob, tree, `rm ${named}`)).toContain('"git hash-object"');
+  });
+
+  it("is not held by what only reads or tidies, nor by the actor's own command", async () => {
+    const { dir, bob } = await w.scene(both);
+    gitRuns(dir, "git cat-file --batch < <(sleep 600)");
+    writeFileSync(`${dir}/.git/index.lock`, "");
+    expect(await w.asks(bob, dir, "rm .git/index.lock")).toBe("");
+    rmSync(`${dir}/.git/index.lock`);
+    const pid = commits(dir);
+    await anchored(bob, dir, pid);
+    expect(await w.asks(bob, dir, "rm .git/index.lock")).toBe("");
+    // One of its agents may run it, too.
+    await w.event(bob, dir, { hook_event_name: "SubagentStart", agent_id: "helper", agent_type: "Explore" });
+    expect(await w.asks(bob, dir, "rm .git/index.lock")).toContain("of an agent of your own session");
+  });
+
+  it("of an actor alone in the repository is its own, and other files of that name are no lock files", async () => {
+    const dir = w.repo("shared-alone");
+    commits(dir);
+    await w.work("only", dir, { "a.ts": "only's\n" });
+    expect(await w.asks("only", dir, "rm -f .git/index.lock")).toBe("");
+    const { dir: shared, bob } = await w.scene(both);
+    commits(shared);
+    expect(await w.line(bob, shared, "rm yarn.lock")).toBe("");
+  });
+});
+
+/** Whether the file has not changed for so long, in milliseconds. */
+function isOlder(dir: string, file: string, ms: number): boolean {
+  const changed = Number(execFileSync("stat", ["-c", "%.3Z", `${dir}/.git/${file}`], { encoding: "utf8" }));
+  return Date.now() - changed * 1000 > ms;
+}
+
+/** Resolves when a git process works in the folder. */
+async function gitRunsIn(dir: string): Promise<void> {
+  const find =
+    'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" = git ] && readlink $p/cwd; done 2>/dev/null; true';
+  while (!execFileSync("bash", ["-c", find], { encoding: "utf8" }).split("\n").includes(dir));
+}
