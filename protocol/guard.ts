@@ -51,6 +51,15 @@ export interface GuardedCommand {
   readonly changes?: TreeChange;
   /** What it does with the stash entries of its repository. */
   readonly stash?: StashUse;
+  /** A setting of the repository that it changes, so that git finds no working tree there, or another one. */
+  readonly sets?: TreeSetting;
+}
+
+/** A setting that says where git finds its working tree. */
+export interface TreeSetting {
+  readonly key: "core.bare" | "core.worktree";
+  /** Its new value; "": only the shell knows it. */
+  readonly value: string;
 }
 
 /** What a command does with a stash list. `take_all`: takes every entry out of it, or any number of them. */
@@ -171,6 +180,13 @@ export interface ForeignSession {
   readonly worktree: string;
 }
 
+/** What all who work in a repository share besides its files, and what a command changes of it. */
+export interface SharedPlace {
+  readonly setting: TreeSetting;
+  /** The live agents of others there, at most `limits.guardFilesMax`; the finding's `more` counts the rest. */
+  readonly others: readonly ForeignSession[];
+}
+
 /** The reason why a guarded command should not run unchanged. */
 export interface GuardFinding {
   /** The index of the action's command, from 0; those of `aliased` follow. */
@@ -188,6 +204,8 @@ export interface GuardFinding {
   readonly ownStashes?: readonly number[];
   /** The live sessions of others whose folder it takes away, at most `limits.guardFilesMax`; `more` counts the rest. */
   readonly sessions?: readonly ForeignSession[];
+  /** What it changes that is not of one agent alone. */
+  readonly shared?: SharedPlace;
   /** The worktree's absolute path. */
   readonly worktree: string;
   /** The guard does not know where the command runs; `worktree` is one of the possible ones. */

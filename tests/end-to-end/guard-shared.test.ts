@@ -1,4 +1,7 @@
-/** What all who work in a repository share: git's lock files, as shell lines remove them while git runs. */
+/**
+ * What all who work in a repository share: git's lock files, as shell lines remove them while git runs, and the settings
+ * that say where the working tree is.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -155,6 +158,88 @@ describe.each(kinds)("a lock file %s", () => {
     const { dir: shared, bob } = await w.scene(both);
     commits(shared);
     expect(await w.line(bob, shared, "rm yarn.lock")).toBe("");
+  });
+});
+
+describe("where git finds the working tree", () => {
+  it("is not changed for others unasked; the same line runs", async () => {
+    const { dir, ann, bob } = await w.scene(both);
+    const said = await w.line(bob, dir, "git config core.bare true");
+    expect(said.split("\n")).toEqual([
+      `Kite: this command line did not run yet: \`git config core.bare\` in it changes the repository of "${dir}" for everyone: git fails in a checkout in which others work.`,
+      expect.stringContaining(`"${nameOfId(ann)}" works in`),
+      `What to do: leave it. For a bare repository of your own: git clone --bare ${dir} DIRECTORY`,
+      "If you mean all of them, send exactly the same command again: it will run.",
+    ]);
+    expect(w.git(dir, "config", "core.bare")).toBe("false\n");
+    expect(await w.line(bob, dir, "git config core.bare true")).toBe("");
+    expect(w.git(dir, "config", "core.bare")).toBe("true\n");
+    expect(await w.line(bob, dir, "git config --unset core.bare")).toBe("");
+    const trail = await w.trail(bob);
+    expect(trail).toContainEqual(
+      expect.objectContaining({
+        type: "git config core.bare",
+        decision: "deny",
+        why: `would reach core.bare of a repository where others work: ${nameOfId(ann)}`,
+      }),
+    );
+    expect(trail).toContainEqual(
+      expect.objectContaining({
+        type: "git config core.bare",
+        decision: "allow",
+        why: expect.stringContaining("was told and sent it again"),
+      }),
+    );
+  });
+
+  it("is asked about in each form that sets it, from each worktree, and once with all else against the line", async () => {
+    const { dir, ann, bob } = await w.scene(both);
+    const tree = `${dir}-tree`;
+    w.git(dir, "worktree", "add", "-q", tree);
+    for (const [line, at, word] of [
+      ["git config --local core.bare yes", dir, "git clone --bare"],
+      ["git config set core.bare true", dir, "git clone --bare"],
+      ["git config -f .git/config CORE.Bare true", dir, "git clone --bare"],
+      [`cd / && git -C ${dir} config core.bare 1`, dir, "git clone --bare"],
+      ["git config core.worktree /elsewhere", dir, "git --work-tree=/elsewhere COMMAND"],
+      ['git config core.worktree "$(pwd)/x"', dir, "COMMAND"],
+      ['git config core.worktree "$SOMEWHERE"', dir, "git --work-tree=DIRECTORY COMMAND"],
+      ["git config core.bare true", tree, "git clone --bare"],
+    ] as const) {
+      const said = await w.asks(bob, at, line);
+      expect(said, line).toContain("did not run yet: `git config core.");
+      expect(said, line).toContain(word);
+    }
+    const all = await w.asks(bob, dir, "git config core.bare true; git add -A");
+    expect(all).toContain("`git config core.bare` in it");
+    expect(all).toContain("would include work of another agent");
+    expect(await w.asks(bob, dir, "git config core.bare true; git add -A")).toBe("");
+    // Another value, or other agents there, is another line or nothing new.
+    expect(await w.asks(bob, dir, "git config core.worktree /other")).toContain("did not run yet");
+    await w.ends(ann, dir);
+    expect(await w.asks(bob, dir, "git config core.worktree /third")).toBe("");
+  });
+
+  it.each([
+    "git config core.bare",
+    "git config get core.bare",
+    "git config --get core.bare true",
+    "git config core.bare false",
+    "git config --unset core.worktree",
+    "git config --global core.bare true",
+    "git config -f other.ini core.bare true",
+    "git -c core.bare=true rev-parse --git-dir",
+    "git config user.name bob",
+    'git config core.bare "$UNKNOWN"',
+  ])("is left alone by: %s", async line => {
+    const { dir, bob } = await w.scene(both);
+    expect(await w.asks(bob, dir, line)).toBe("");
+  });
+
+  it("is an agent's own to change where it is alone", async () => {
+    const dir = w.repo("bare-alone");
+    await w.work("single", dir, { "a.ts": "x\n" });
+    expect(await w.line("single", dir, "git config core.bare true")).toBe("");
   });
 });
 

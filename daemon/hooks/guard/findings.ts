@@ -280,7 +280,11 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes, sessions }: GuardFinding): string {
+export function workOf({ foreign, more, stashes, sessions, shared }: GuardFinding): string {
+  if (shared !== undefined) {
+    const names = shared.others.map(({ who }) => who).join(", ");
+    return `${shared.setting.key} of a repository where others work: ${names}${more === 0 ? "" : ` and ${more} more`}`;
+  }
   if (sessions !== undefined) {
     const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);
     return `worktrees of live sessions: ${open.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;

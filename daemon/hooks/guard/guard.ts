@@ -27,12 +27,14 @@ import { type ActionOf, ancestorsOf, contested, type HookEvent } from "../event.
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
-import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
+import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, workOf } from "./findings.ts";
 import { lineKey, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
+import { settingCandidates } from "./shared-places.ts";
 import {
   blindStashCandidates,
+  type StashUsers,
   stashCandidates,
   stashesBefore,
   stashUsers,
@@ -137,8 +139,7 @@ async function looked(
   });
   const { all, unseen, reached } = findingsOf(event, narrow.placed, looks);
   const stashing = await stashUsers(event, action, [...action.commands, ...aliased], placed);
-  const takes = await stashCandidates(event, me, stashing, placed);
-  const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed)];
+  const candidates = [...all, ...(await furtherCandidates(event, me, stashing, placed))];
   const { shown, passed, line } = await notYetTold(event, parts, actor, action, candidates);
   const findings = shown.map(({ finding }) => finding);
   const verdict = guardVerdict(parts.config.settings.values.treeGuard, findings);
@@ -156,6 +157,20 @@ async function looked(
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
   return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), passed };
+}
+
+/** What stands against the line besides files: stash entries, worktrees of sessions, and what all share. */
+async function furtherCandidates(
+  event: HookEvent,
+  me: Lineage,
+  stashing: readonly StashUsers[],
+  placed: readonly Placed[],
+): Promise<readonly Candidate[]> {
+  return [
+    ...(await stashCandidates(event, me, stashing, placed)),
+    ...displacedCandidates(event, me, placed),
+    ...(await settingCandidates(event, me.actor, placed)),
+  ];
 }
 
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */

@@ -1,5 +1,6 @@
 /**
- * What all who work in a repository share besides its files: git's lock files.
+ * What all who work in a repository share besides its files: git's lock files, and the settings that say where its working
+ * tree is.
  *
  * An actor without others in the repository is told nothing, and nothing is looked at for it. What cannot be read refuses
  * nothing.
@@ -7,6 +8,7 @@
 
 import { basename, dirname, posix, resolve } from "node:path";
 import type { HeldGitLock } from "../../../hooks/seam/outcomes.ts";
+import type { ForeignSession, GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/frame/actors.ts";
 import type { Session } from "../../core/tables/sessions.ts";
@@ -14,6 +16,8 @@ import type { GitProcess } from "../../facts/git/running.ts";
 import { projectAt } from "../../facts/repositories.ts";
 import type { Services } from "../../options.ts";
 import { nameOf } from "../../views/sessions.ts";
+import { taskOf } from "../event.ts";
+import type { Candidate, Placed } from "./findings.ts";
 
 /** The live actors besides this one in the sessions that fit: main agents, and the agents of its own session. */
 export function othersIn(
@@ -30,6 +34,43 @@ export function othersIn(
     for (const one of its) found.push({ session: id, agent: one, incarnation });
   }
   return found;
+}
+
+/** The settings of a repository that the commands change although others work there. */
+export async function settingCandidates(
+  services: Services,
+  actor: Actor,
+  placed: readonly Placed[],
+): Promise<readonly Candidate[]> {
+  const found: Candidate[] = [];
+  for (const { n, command, place, isSupposed, blind } of placed) {
+    const { sets } = command;
+    // What cannot be told refuses nothing.
+    if (sets === undefined || isSupposed || blind !== undefined) continue;
+    const common = await services.facts.commonDirOf(place.gitDir);
+    if (typeof common !== "string") continue;
+    const project = projectAt(common);
+    const others = othersIn(services, actor, session => session.project === project);
+    if (others.length === 0) continue;
+    const shown = others.slice(0, limits.guardFilesMax).map(one => sessionOf(services, one));
+    const finding: GuardFinding = {
+      command: n,
+      verdict: "tell_first",
+      foreign: [],
+      own: [],
+      shared: { setting: sets, others: shown },
+      more: others.length - shown.length,
+      worktree: place.worktree,
+    };
+    const version = [[n, command.name, project].join(" "), sets.value] as const;
+    found.push({ finding, versions: async () => new Map([version]) });
+  }
+  return found;
+}
+
+function sessionOf(services: Services, actor: Actor): ForeignSession {
+  const worktree = services.engine.state.sessions.live.get(actor.session)?.worktree ?? "";
+  return { who: nameOf(services, actor), doing: taskOf(services, actor), worktree };
 }
 
 /** A path that a command removes or moves away. Its known part is the path itself unless it is a pattern. */

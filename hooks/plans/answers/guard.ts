@@ -13,6 +13,7 @@ import type { Guarded } from "../../git/commands.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "./answer.ts";
 import { freezeOf } from "./lock.ts";
+import { sharedPlaces } from "./shared-places.ts";
 
 // Commands for an agent to run: limited to its own files, and safe for a shell.
 
@@ -300,15 +301,18 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   const isDenied = looked.verdict === "deny" && all.some(({ verdict }) => verdict === "deny");
   const reportable = isDenied ? all.filter(({ verdict }) => verdict === "deny") : all;
   const reached = reportable.filter(
-    ({ stashes, sessions }) => stashes === undefined && sessions === undefined,
+    ({ stashes, sessions, shared }) =>
+      stashes === undefined && sessions === undefined && shared === undefined,
   );
   const stashes = reportable.filter(one => one.stashes !== undefined);
   const displacing = reportable.filter(one => one.sessions !== undefined);
+  const places = sharedPlaces(reportable, looked.verdict !== "allow_with_note", cwd);
   const words = (files: typeof warned, entries: typeof stashWarned, displaced: typeof displacedWarned) =>
     [
       ...(reached.length === 0 ? [] : [files(reached, cwd)]),
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
+      ...places,
     ].join("\n");
   if (looked.verdict === "allow_with_note")
     return withContext(nothing, words(warned, stashWarned, displacedWarned));

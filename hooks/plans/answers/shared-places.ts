@@ -1,7 +1,8 @@
-/** Words what a line does to what all who work in a repository share: git's lock files. */
+/** Words what a line does to what all who work in a repository share: git's lock files, and where its working tree is. */
 
+import type { GuardFinding, SharedPlace } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
+import { duration, frame, nearPath, quote, shellArgument } from "../../../protocol/text.ts";
 import type { HeldGitLock } from "../../seam/outcomes.ts";
 
 /** The line does not run as long as these processes do. */
@@ -51,6 +52,53 @@ function whose({ who, isOwnSession }: HeldGitLock): string {
 function people(found: readonly HeldGitLock[]): string {
   const names = found.flatMap(({ who }) => (who === null ? [] : [quote(who, limits.nameBytes)]));
   return [...unique(names).slice(0, limits.guardWaysMax), "your user"].join(" or ");
+}
+
+/** A text for each finding of what is shared. `isHeld`: the line does not run yet; else the guard only warns. */
+export function sharedPlaces(
+  findings: readonly GuardFinding[],
+  isHeld: boolean,
+  cwd: string,
+): readonly string[] {
+  return findings.flatMap(finding =>
+    finding.shared === undefined ? [] : [settingText(finding, finding.shared, isHeld, cwd)],
+  );
+}
+
+function settingText(
+  { worktree, more }: GuardFinding,
+  { setting: { key, value }, others }: SharedPlace,
+  isHeld: boolean,
+  cwd: string,
+): string {
+  const at = quote(worktree, limits.pathBytes);
+  const what = key === "core.bare" ? "git fails in a checkout" : "git works on other files than those";
+  const does = `\`git config ${key}\` in it changes the repository of ${at} for everyone: ${what} in which others work`;
+  const shown = others.slice(0, limits.guardFilesShownMax);
+  const rest = others.length - shown.length + more;
+  const names = shown.map(
+    one =>
+      `${quote(one.who, limits.nameBytes)} works in ${quote(nearPath(one.worktree, cwd), limits.pathBytes)}`,
+  );
+  const notes = `${frame} ${[...names, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ")}.`;
+  if (!isHeld)
+    return [
+      `Kite: ${does}. The command line runs anyway.`,
+      notes,
+      `Next time: ${wayOn(key, value, worktree)}`,
+    ].join("\n");
+  return [
+    `Kite: this command line did not run yet: ${does}.`,
+    notes,
+    `What to do: ${wayOn(key, value, worktree)}`,
+    "If you mean all of them, send exactly the same command again: it will run.",
+  ].join("\n");
+}
+
+function wayOn(key: string, value: string, worktree: string): string {
+  if (key === "core.bare")
+    return `leave it. For a bare repository of your own: git clone --bare ${shellArgument(worktree)} DIRECTORY`;
+  return `name the working tree for your own commands alone: git --work-tree=${value === "" ? "DIRECTORY" : shellArgument(value)} COMMAND`;
 }
 
 function unique(texts: readonly string[]): readonly string[] {
