@@ -53,6 +53,15 @@ export interface GuardedCommand {
   readonly stash?: StashUse;
   /** A setting of the repository that it changes, so that git finds no working tree there, or another one. */
   readonly sets?: TreeSetting;
+  /** A folder of dependencies or of build output that it empties. */
+  readonly empties?: EmptiedFolder;
+}
+
+export interface EmptiedFolder {
+  /** Absolute, perhaps with a `topFolder`. */
+  readonly path: string;
+  /** It stands for the nearest one of its name, from its folder up to the top of the worktree. */
+  readonly isNearest?: true;
 }
 
 /** A setting that says where git finds its working tree. */
@@ -182,9 +191,17 @@ export interface ForeignSession {
 
 /** What all who work in a repository share besides its files, and what a command changes of it. */
 export interface SharedPlace {
-  readonly setting: TreeSetting;
+  readonly is: TreeSetting | LinkedFolder;
   /** The live agents of others there, at most `limits.guardFilesMax`; the finding's `more` counts the rest. */
   readonly others: readonly ForeignSession[];
+}
+
+/** A folder that is a link out of its worktree. Absolute paths. */
+export interface LinkedFolder {
+  readonly link: string;
+  readonly target: string;
+  /** The worktree in which it lies; null: it lies in none. */
+  readonly worktree: string | null;
 }
 
 /** The reason why a guarded command should not run unchanged. */

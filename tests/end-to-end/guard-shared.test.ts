@@ -1,9 +1,9 @@
 /**
- * What all who work in a repository share: git's lock files, as shell lines remove them while git runs, and the settings
- * that say where the working tree is.
+ * What all who work in a repository share: git's lock files, as shell lines remove them while git runs, the settings
+ * that say where the working tree is, and folders of dependencies.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { nameOfId } from "../session-name.ts";
 import { LineWorld, type SceneKind } from "./guard-scene.ts";
@@ -240,6 +240,96 @@ describe("where git finds the working tree", () => {
     const dir = w.repo("bare-alone");
     await w.work("single", dir, { "a.ts": "x\n" });
     expect(await w.line("single", dir, "git config core.bare true")).toBe("");
+  });
+});
+
+describe("a folder of dependencies that is a link out of the worktree", () => {
+  /** Bob works in a worktree whose dependencies are those of the first one, in which ann works. */
+  async function linked() {
+    const { dir, ann, bob } = await w.scene(both);
+    const tree = `${dir}-linked`;
+    w.git(dir, "worktree", "add", "-q", tree);
+    for (const name of ["node_modules", "target", "vendor", ".venv"]) {
+      w.put(dir, `${name}/x/a.js`, "a\n");
+      symlinkSync(`${dir}/${name}`, `${tree}/${name}`);
+    }
+    const guest = `${bob}-guest`;
+    await w.event(guest, tree, { hook_event_name: "SessionStart", source: "startup" });
+    return { dir, tree, ann, guest };
+  }
+
+  it("is not emptied for others unasked; the same line runs", async () => {
+    const { dir, tree, ann, guest } = await linked();
+    const said = await w.line(guest, tree, "rm -rf node_modules/*");
+    expect(said.split("\n")).toEqual([
+      `Kite: this command line did not run yet: \`rm -r\` in it would empty a folder that others use, of the worktree "${dir}".`,
+      expect.stringMatching(
+        new RegExp(
+          `"node_modules" is a link to "${dir}/node_modules"; "${nameOfId(ann)}" works in "[^"]*"; "[^"]*" works in`,
+        ),
+      ),
+      "What to do: have a folder of your own first: rm node_modules && mkdir node_modules",
+      "If you mean the folder that they use, send exactly the same command again: it will run.",
+    ]);
+    expect(existsSync(`${dir}/node_modules/x/a.js`)).toBe(true);
+    expect(await w.line(guest, tree, "rm -rf node_modules/*")).toBe("");
+    expect(existsSync(`${dir}/node_modules/x/a.js`)).toBe(false);
+    // What the refusal says, word for word.
+    expect(await w.line(guest, tree, "rm target && mkdir target")).toBe("");
+    expect(existsSync(`${dir}/target/x/a.js`)).toBe(true);
+    expect(await w.line(guest, tree, "rm -rf target/*")).toBe("");
+    expect(existsSync(`${dir}/target/x/a.js`)).toBe(true);
+  });
+
+  it("is asked about whatever empties it, in one answer with all else against the line", async () => {
+    const { tree, guest } = await linked();
+    w.put(tree, "src/c.ts", "c\n");
+    for (const [line, name, at] of [
+      ["npm ci", "npm ci", tree],
+      ["cd src && npm ci", "npm ci", tree],
+      ["cargo clean", "cargo clean", tree],
+      ["go mod vendor", "go mod vendor", tree],
+      ["uv venv", "uv venv", tree],
+      ["rm -rf node_modules/", "rm -r", tree],
+      ["rm -rf ./node_modules/. ", "rm -r", tree],
+      ["cd node_modules && rm -rf *", "rm -r", tree],
+      [`rm -rf ${tree}/node_modules/*`, "rm -r", "/"],
+      ["find node_modules/ -delete", "find -delete", tree],
+    ] as const)
+      expect(await w.asks(guest, at, line), line).toContain(
+        `\`${name}\` in it would empty a folder that others use`,
+      );
+    const all = await w.asks(guest, tree, "npm ci && git config core.bare true");
+    expect(all).toContain("`npm ci` in it would empty");
+    expect(all).toContain("`git config core.bare` in it changes");
+    expect(await w.asks(guest, tree, "npm ci && git config core.bare true")).toBe("");
+  });
+
+  it("is left alone by what removes the link itself, a part of it, or what is the worktree's own", async () => {
+    const { dir, tree, ann, guest } = await linked();
+    w.put(tree, "own/node_modules/x.js", "x\n");
+    for (const line of [
+      "rm -rf node_modules",
+      "rm node_modules",
+      "rm -rf node_modules/x",
+      "rm -rf own/node_modules/*",
+      "npm install",
+      "npm ci --prefix own",
+      "cargo build",
+      "find node_modules/ -name a.js",
+    ])
+      expect(await w.asks(guest, tree, line), line).toBe("");
+    // In the worktree whose folders they are, nothing leads out.
+    expect(await w.asks(ann, dir, "rm -rf node_modules/* && cargo clean")).toBe("");
+  });
+
+  it("is an agent's own to empty where it is alone", async () => {
+    const dir = w.repo("linked-alone");
+    const tree = `${dir}-tree`;
+    w.git(dir, "worktree", "add", "-q", tree);
+    w.put(dir, "node_modules/a.js", "a\n");
+    symlinkSync(`${dir}/node_modules`, `${tree}/node_modules`);
+    expect(await w.line("linked-only", tree, "rm -rf node_modules/* && npm ci --version; true")).toBe("");
   });
 });
 

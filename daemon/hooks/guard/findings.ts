@@ -283,7 +283,9 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 export function workOf({ foreign, more, stashes, sessions, shared }: GuardFinding): string {
   if (shared !== undefined) {
     const names = shared.others.map(({ who }) => who).join(", ");
-    return `${shared.setting.key} of a repository where others work: ${names}${more === 0 ? "" : ` and ${more} more`}`;
+    const { is } = shared;
+    const what = "key" in is ? `${is.key} of a repository` : `${is.link}, a link to ${is.target},`;
+    return `${what} where others work: ${names}${more === 0 ? "" : ` and ${more} more`}`;
   }
   if (sessions !== undefined) {
     const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);

@@ -31,7 +31,7 @@ import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, 
 import { lineKey, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
-import { settingCandidates } from "./shared-places.ts";
+import { sharedCandidates } from "./shared-places.ts";
 import {
   blindStashCandidates,
   type StashUsers,
@@ -169,7 +169,7 @@ async function furtherCandidates(
   return [
     ...(await stashCandidates(event, me, stashing, placed)),
     ...displacedCandidates(event, me, placed),
-    ...(await settingCandidates(event, me.actor, placed)),
+    ...(await sharedCandidates(event, me.actor, placed)),
   ];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What all who work in a repository share besides its files: git's lock files, and the settings that say where its working
- * tree is.
+ * What all who work in a repository share besides its files: git's lock files, the settings that say where its working tree
+ * is, and folders of dependencies to which other worktrees have a link.
  *
  * An actor without others in the repository is told nothing, and nothing is looked at for it. What cannot be read refuses
  * nothing.
@@ -8,7 +8,7 @@
 
 import { basename, dirname, posix, resolve } from "node:path";
 import type { HeldGitLock } from "../../../hooks/seam/outcomes.ts";
-import type { ForeignSession, GuardFinding } from "../../../protocol/guard.ts";
+import type { EmptiedFolder, ForeignSession, GuardFinding, LinkedFolder } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/frame/actors.ts";
 import type { Session } from "../../core/tables/sessions.ts";
@@ -18,6 +18,7 @@ import type { Services } from "../../options.ts";
 import { nameOf } from "../../views/sessions.ts";
 import { taskOf } from "../event.ts";
 import type { Candidate, Placed } from "./findings.ts";
+import { withTops } from "./places.ts";
 
 /** The live actors besides this one in the sessions that fit: main agents, and the agents of its own session. */
 export function othersIn(
@@ -36,36 +37,81 @@ export function othersIn(
   return found;
 }
 
-/** The settings of a repository that the commands change although others work there. */
-export async function settingCandidates(
+/** What the commands change of a repository in which others work, or empty of a folder that others use. */
+export async function sharedCandidates(
   services: Services,
   actor: Actor,
   placed: readonly Placed[],
 ): Promise<readonly Candidate[]> {
   const found: Candidate[] = [];
-  for (const { n, command, place, isSupposed, blind } of placed) {
-    const { sets } = command;
+  for (const one of placed) {
+    const { n, command, place, isSupposed, blind } = one;
+    const { sets, empties } = command;
     // What cannot be told refuses nothing.
-    if (sets === undefined || isSupposed || blind !== undefined) continue;
+    if ((sets ?? empties) === undefined || isSupposed || blind !== undefined) continue;
     const common = await services.facts.commonDirOf(place.gitDir);
     if (typeof common !== "string") continue;
     const project = projectAt(common);
-    const others = othersIn(services, actor, session => session.project === project);
-    if (others.length === 0) continue;
-    const shown = others.slice(0, limits.guardFilesMax).map(one => sessionOf(services, one));
+    const folder = empties === undefined ? null : await linkedFolder(services, empties, place.worktree);
+    const is = sets ?? folder;
+    const others = is === null ? [] : othersAt(services, actor, project, folder);
+    if (is === null || others.length === 0) continue;
+    const shown = others.slice(0, limits.guardFilesMax).map(other => sessionOf(services, other));
     const finding: GuardFinding = {
       command: n,
       verdict: "tell_first",
       foreign: [],
       own: [],
-      shared: { setting: sets, others: shown },
+      shared: { is, others: shown },
       more: others.length - shown.length,
       worktree: place.worktree,
     };
-    const version = [[n, command.name, project].join(" "), sets.value] as const;
-    found.push({ finding, versions: async () => new Map([version]) });
+    const version = [
+      [n, command.name, folder?.link ?? project].join(" "),
+      folder?.target ?? sets?.value ?? "",
+    ];
+    found.push({ finding, versions: async () => new Map([version as [string, string]]) });
   }
   return found;
+}
+
+/** Who works where the folder lies; if nobody does, or there is no folder, who works in the repository. */
+function othersAt(
+  services: Services,
+  actor: Actor,
+  project: string,
+  folder: LinkedFolder | null,
+): readonly Actor[] {
+  const at = folder?.worktree ?? null;
+  const there = at === null ? [] : othersIn(services, actor, ({ worktree }) => worktree === at);
+  return there.length > 0 ? there : othersIn(services, actor, session => session.project === project);
+}
+
+/** The folder if it is a link out of the worktree; else null. */
+async function linkedFolder(
+  services: Services,
+  { path: named, isNearest }: EmptiedFolder,
+  top: string,
+): Promise<LinkedFolder | null> {
+  const { facts } = services;
+  const path = await withTops(services, named);
+  if (typeof path !== "string") return null;
+  const name = basename(path);
+  for (let at = dirname(path); ; at = dirname(at)) {
+    const link = posix.join(at, name);
+    if (((await facts.stamped(link))?.stamp ?? null) !== null) return leadsOut(services, link, top);
+    if (isNearest !== true || at === top || at === "/") return null;
+  }
+}
+
+async function leadsOut({ facts }: Services, link: string, top: string): Promise<LinkedFolder | null> {
+  const [around, to] = [await facts.path("/", dirname(link)), await facts.path("/", link)];
+  if ("unreachable" in around || "unreachable" in to || !to.dir) return null;
+  const isLink = to.real !== posix.join(around.real, basename(link));
+  if (!isLink || `${to.real}/`.startsWith(`${top}/`)) return null;
+  const repository = await facts.repository(dirname(to.real));
+  const worktree = "unreachable" in repository || repository.gitDir === null ? null : repository.worktree;
+  return { link, target: to.real, worktree };
 }
 
 function sessionOf(services: Services, actor: Actor): ForeignSession {

@@ -1,6 +1,15 @@
-/** Words what a line does to what all who work in a repository share: git's lock files, and where its working tree is. */
+/**
+ * Words what a line does to what all who work in a repository share: git's lock files, where its working tree is, and
+ * folders of dependencies.
+ */
 
-import type { GuardFinding, SharedPlace } from "../../../protocol/guard.ts";
+import type {
+  GuardedCommand,
+  GuardFinding,
+  LinkedFolder,
+  SharedPlace,
+  TreeSetting,
+} from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { duration, frame, nearPath, quote, shellArgument } from "../../../protocol/text.ts";
 import type { HeldGitLock } from "../../seam/outcomes.ts";
@@ -54,51 +63,75 @@ function people(found: readonly HeldGitLock[]): string {
   return [...unique(names).slice(0, limits.guardWaysMax), "your user"].join(" or ");
 }
 
+/** A finding about what is shared, with the command it is about. */
+interface Sharing extends GuardFinding {
+  readonly by: Pick<GuardedCommand, "name">;
+}
+
 /** A text for each finding of what is shared. `isHeld`: the line does not run yet; else the guard only warns. */
-export function sharedPlaces(
-  findings: readonly GuardFinding[],
-  isHeld: boolean,
-  cwd: string,
-): readonly string[] {
+export function sharedPlaces(findings: readonly Sharing[], isHeld: boolean, cwd: string): readonly string[] {
   return findings.flatMap(finding =>
-    finding.shared === undefined ? [] : [settingText(finding, finding.shared, isHeld, cwd)],
+    finding.shared === undefined ? [] : [sharedText(finding, finding.shared, isHeld, cwd)],
   );
 }
 
-function settingText(
-  { worktree, more }: GuardFinding,
-  { setting: { key, value }, others }: SharedPlace,
+function sharedText(
+  { by, worktree, more }: Sharing,
+  { is, others }: SharedPlace,
   isHeld: boolean,
   cwd: string,
 ): string {
-  const at = quote(worktree, limits.pathBytes);
-  const what = key === "core.bare" ? "git fails in a checkout" : "git works on other files than those";
-  const does = `\`git config ${key}\` in it changes the repository of ${at} for everyone: ${what} in which others work`;
+  const { does, where, way, meant } = "key" in is ? ofSetting(is, worktree) : ofFolder(is, cwd);
   const shown = others.slice(0, limits.guardFilesShownMax);
   const rest = others.length - shown.length + more;
   const names = shown.map(
     one =>
       `${quote(one.who, limits.nameBytes)} works in ${quote(nearPath(one.worktree, cwd), limits.pathBytes)}`,
   );
-  const notes = `${frame} ${[...names, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ")}.`;
-  if (!isHeld)
-    return [
-      `Kite: ${does}. The command line runs anyway.`,
-      notes,
-      `Next time: ${wayOn(key, value, worktree)}`,
-    ].join("\n");
-  return [
-    `Kite: this command line did not run yet: ${does}.`,
-    notes,
-    `What to do: ${wayOn(key, value, worktree)}`,
-    "If you mean all of them, send exactly the same command again: it will run.",
-  ].join("\n");
+  const notes = `${frame} ${[...where, ...names, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ")}.`;
+  const what = `\`${by.name}\` in it ${does}`;
+  return isHeld
+    ? [
+        `Kite: this command line did not run yet: ${what}.`,
+        notes,
+        `What to do: ${way}`,
+        `If you mean ${meant}, send exactly the same command again: it will run.`,
+      ].join("\n")
+    : [`Kite: ${what}. The command line runs anyway.`, notes, `Next time: ${way}`].join("\n");
 }
 
-function wayOn(key: string, value: string, worktree: string): string {
-  if (key === "core.bare")
-    return `leave it. For a bare repository of your own: git clone --bare ${shellArgument(worktree)} DIRECTORY`;
-  return `name the working tree for your own commands alone: git --work-tree=${value === "" ? "DIRECTORY" : shellArgument(value)} COMMAND`;
+interface SharedWords {
+  readonly does: string;
+  readonly where: readonly string[];
+  /** What to do instead, complete. */
+  readonly way: string;
+  readonly meant: string;
+}
+
+function ofSetting({ key, value }: TreeSetting, worktree: string): SharedWords {
+  const what = key === "core.bare" ? "git fails in a checkout" : "git works on other files than those";
+  const tree = value === "" ? "DIRECTORY" : shellArgument(value);
+  return {
+    does: `changes the repository of ${quote(worktree, limits.pathBytes)} for everyone: ${what} in which others work`,
+    where: [],
+    way:
+      key === "core.bare"
+        ? `leave it. For a bare repository of your own: git clone --bare ${shellArgument(worktree)} DIRECTORY`
+        : `name the working tree for your own commands alone: git --work-tree=${tree} COMMAND`,
+    meant: "all of them",
+  };
+}
+
+function ofFolder({ link, target, worktree }: LinkedFolder, cwd: string): SharedWords {
+  const [name, to] = [nearPath(link, cwd), quote(target, limits.pathBytes)];
+  const of =
+    worktree === null ? "outside of this worktree" : `of the worktree ${quote(worktree, limits.pathBytes)}`;
+  return {
+    does: `would empty a folder that others use, ${of}`,
+    where: [`${quote(name)} is a link to ${to}`],
+    way: `have a folder of your own first: rm ${shellArgument(name)} && mkdir ${shellArgument(name)}`,
+    meant: "the folder that they use",
+  };
 }
 
 function unique(texts: readonly string[]): readonly string[] {
