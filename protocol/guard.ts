@@ -56,6 +56,10 @@ export interface GuardedCommand {
   readonly message?: readonly string[];
   /** What it does to HEAD, to branches and to an operation in progress. */
   readonly refs?: RefUse;
+  /** A setting of the repository that it changes, so that git finds no working tree there, or another one. */
+  readonly sets?: TreeSetting;
+  /** A folder of dependencies or of build output that it empties. */
+  readonly empties?: EmptiedFolder;
 }
 
 /**
@@ -125,6 +129,20 @@ export interface OperationEnd {
   /** `merge`, `rebase`, `cherry-pick`, `revert`, `am` or `bisect`. */
   readonly operation: string;
   readonly how: "continue" | "skip" | "abort" | "quit";
+}
+
+export interface EmptiedFolder {
+  /** Absolute, perhaps with a `topFolder`. */
+  readonly path: string;
+  /** It stands for the nearest one of its name, from its folder up to the top of the worktree. */
+  readonly isNearest?: true;
+}
+
+/** A setting that says where git finds its working tree. */
+export interface TreeSetting {
+  readonly key: "core.bare" | "core.worktree";
+  /** Its new value; "": only the shell knows it. */
+  readonly value: string;
 }
 
 /** What a command does with a stash list. `take_all`: takes every entry out of it, or any number of them. */
@@ -302,6 +320,20 @@ export type HeadFinding =
       readonly state: "at work" | "idle" | "ended" | "unseen";
       readonly sinceMs: number;
     };
+/** What all who work in a repository share besides its files, and what a command changes of it. */
+export interface SharedPlace {
+  readonly is: TreeSetting | LinkedFolder;
+  /** The live agents of others there, at most `limits.guardFilesMax`; the finding's `more` counts the rest. */
+  readonly others: readonly ForeignSession[];
+}
+
+/** A folder that is a link out of its worktree. Absolute paths. */
+export interface LinkedFolder {
+  readonly link: string;
+  readonly target: string;
+  /** The worktree in which it lies; null: it lies in none. */
+  readonly worktree: string | null;
+}
 
 /** The reason why a guarded command should not run unchanged. */
 export interface GuardFinding {
@@ -328,6 +360,8 @@ export interface GuardFinding {
   readonly sessions?: readonly ForeignSession[];
   /** What it does to HEAD or an operation of others. Such a finding names no files. */
   readonly head?: HeadFinding;
+  /** What it changes that is not of one agent alone. */
+  readonly shared?: SharedPlace;
   /** The worktree's absolute path. */
   readonly worktree: string;
   /** The guard does not know where the command runs; `worktree` is one of the possible ones. */

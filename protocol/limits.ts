@@ -63,6 +63,10 @@ const guardLimits = {
   whoseWorktreesMax: 50,
   /** Files checked after a shell command. */
   shellFilesMax: 1_000,
+  /** How much older than its process a lock file may look: clocks of files and of processes tick apart. */
+  lockFileSlackMs: 100,
+  /** Names read in a folder of a git directory for the pattern of a command. */
+  namesReadMax: 1_000,
   /** Directories that are watched for agents without hooks, and changes there that nothing explains yet. */
   watchedDirectoriesMax: 1_000,
   /** How long after a lock or a write the watched directories are looked up anew. */

@@ -27,7 +27,7 @@ import {
   settingOf,
 } from "./command.ts";
 import { all, has, isGentle, type Patch, type Reach, readArguments } from "./options.ts";
-import { overwrites, overwritten } from "./overwrites.ts";
+import { emptied, overwrites, overwritten } from "./overwrites.ts";
 
 /** A guarded command; `unclear` if its paths are not known, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {
@@ -98,7 +98,7 @@ function look(found: Found, line: string, dir: string | null, args: readonly str
   const run = (invocation: Invocation): void => {
     const values = gitWords(invocation.values);
     if (values !== null) take(found, { ...invocation, values, stays: directoryIfCdFails(found, invocation) });
-    else for (const one of overwrites(invocation)) addTo(found, one);
+    else for (const one of [...overwrites(invocation), ...emptied(invocation)]) addTo(found, one);
     const makesNone = /^(?:cd|chdir|pushd|popd|test|\[|\[\[|echo|printf|set|exit|true|false|:)$/;
     if (makesNone.test(programOf(invocation.values) ?? "")) return;
     for (const { whole } of invocation.values.slice(1)) found.words.push(whole);
@@ -114,7 +114,8 @@ function look(found: Found, line: string, dir: string | null, args: readonly str
 /** Adds what is overwritten without git. Files of one folder are one command. */
 function addTo(found: Found, one: Guarded): void {
   const { commands } = found;
-  const isPlain = ({ paths, changes }: Guarded) => paths !== null && changes === undefined;
+  const isPlain = ({ paths, changes, empties }: Guarded) =>
+    paths !== null && changes === undefined && empties === undefined;
   const last = commands.findLast(other => other.name === one.name && other.dir === one.dir && isPlain(other));
   const paths = [...(last?.paths ?? []), ...(one.paths ?? [])];
   if (last !== undefined && isPlain(one) && paths.length <= limits.guardPathsMax)

@@ -212,6 +212,23 @@ export interface WipedFile extends Omit<ForeignFile, "file"> {
   readonly isSeen: boolean;
 }
 
+/** A lock file of git that a command removes while a git process that is not the actor's may hold it. */
+export interface HeldGitLock {
+  /** The command in short form: `rm`. */
+  readonly command: string;
+  /** Absolute. */
+  readonly path: string;
+  readonly ageMs: number;
+  /** The process: its command in short form (`git commit`), its number, and how long it has run. */
+  readonly by: string;
+  readonly pid: number;
+  readonly ranMs: number;
+  /** The session's name; null: the process belongs to no other session. */
+  readonly who: string | null;
+  /** An agent of the actor's own session may run it. */
+  readonly isOwnSession?: true;
+}
+
 /** What happened to a file while an actor waited for it. */
 interface FileChange {
   readonly changedWhileWaiting: boolean;
@@ -381,6 +398,8 @@ export type BaseOutcome<N extends Names> =
       /** The work of others that the line would wipe, at most `limits.guardFilesMax` files; `more` counts the rest. */
       readonly wiped: readonly WipedFile[];
       readonly more: number;
+      /** Lock files of git that it would remove, at most `limits.guardFilesMax`; absent: none. */
+      readonly gitLocks?: readonly HeldGitLock[];
       readonly waitedMs: number;
       readonly before: string | null;
       /** The first file that it changes, and what happened to that one while the line waited. */

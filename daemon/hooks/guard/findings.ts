@@ -298,8 +298,14 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes, sessions, head }: GuardFinding): string {
+export function workOf({ foreign, more, stashes, sessions, head, shared }: GuardFinding): string {
   if (head !== undefined) return headOf(head);
+  if (shared !== undefined) {
+    const names = shared.others.map(({ who }) => who).join(", ");
+    const { is } = shared;
+    const what = "key" in is ? `${is.key} of a repository` : `${is.link}, a link to ${is.target},`;
+    return `${what} where others work: ${names}${more === 0 ? "" : ` and ${more} more`}`;
+  }
   if (sessions !== undefined) {
     const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);
     return `worktrees of live sessions: ${open.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;

@@ -27,13 +27,15 @@ import { type ActionOf, ancestorsOf, contested, type HookEvent, leadOf } from ".
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
-import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
+import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, workOf } from "./findings.ts";
 import { headCandidates, headLineBegins } from "./heads.ts";
 import { lineKey, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
+import { sharedCandidates } from "./shared-places.ts";
 import {
   blindStashCandidates,
+  type StashUsers,
   stashCandidates,
   stashesBefore,
   stashUsers,
@@ -141,9 +143,8 @@ async function looked(
   });
   const { all, unseen, reached } = findingsOf(event, narrow.placed, looks);
   const stashing = await stashUsers(event, action, [...action.commands, ...aliased], placed);
-  const takes = await stashCandidates(event, me, stashing, placed);
   const heads = await headCandidates(event, parts, me, placed);
-  const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed), ...heads];
+  const candidates = [...all, ...(await furtherCandidates(event, me, stashing, placed)), ...heads];
   const { shown, passed, line } = await notYetTold(event, parts, actor, action, candidates);
   const findings = shown.map(({ finding }) => finding);
   const verdict = guardVerdict(parts.config.settings.values.treeGuard, findings);
@@ -162,6 +163,20 @@ async function looked(
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
   return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), passed };
+}
+
+/** What stands against the line besides files: stash entries, worktrees of sessions, and what all share. */
+async function furtherCandidates(
+  event: HookEvent,
+  me: Asking,
+  stashing: readonly StashUsers[],
+  placed: readonly Placed[],
+): Promise<readonly Candidate[]> {
+  return [
+    ...(await stashCandidates(event, me, stashing, placed)),
+    ...displacedCandidates(event, me, placed),
+    ...(await sharedCandidates(event, me.actor, placed)),
+  ];
 }
 
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */

@@ -15,6 +15,7 @@ import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "
 import { headTexts } from "./heads.ts";
 import { freezeOf } from "./lock.ts";
 import { clearPaths, formOf, ownForms, type TypedLine } from "./own-forms.ts";
+import { sharedPlaces } from "./shared-places.ts";
 
 // Words what the git guard found of worktrees that a shell line removes or moves while others' sessions are open there.
 
@@ -270,19 +271,22 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
     ? all.filter(({ verdict, head }) => verdict === "deny" || head !== undefined)
     : all;
   const reached = reportable.filter(
-    ({ stashes, sessions, head }) => stashes === undefined && sessions === undefined && head === undefined,
+    ({ stashes, sessions, head, shared }) =>
+      stashes === undefined && sessions === undefined && head === undefined && shared === undefined,
   );
   const heads = reportable.filter(({ head }) => head !== undefined);
   const stashes = reportable.filter(one => one.stashes !== undefined);
   const displacing = reportable.filter(one => one.sessions !== undefined);
   type Files = typeof warned;
   type Mode = Parameters<typeof headTexts>[2];
+  const places = sharedPlaces(reportable, looked.verdict !== "allow_with_note", cwd);
   const words = (files: Files, entries: typeof stashWarned, displaced: typeof displacedWarned, mode: Mode) =>
     [
       ...(reached.length === 0 ? [] : [files(reached, line)]),
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
       ...(heads.length === 0 ? [] : [headTexts(heads, cwd, mode)]),
+      ...places,
     ].join("\n");
   if (looked.verdict === "allow_with_note")
     return withContext(nothing, words(warned, stashWarned, displacedWarned, "warned"));
