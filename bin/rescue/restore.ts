@@ -17,6 +17,7 @@ import {
   type OnDisk,
   onDisk,
   readerOf,
+  removeFile,
   replaceFile,
   versionNamed,
   versionsAt,
@@ -26,14 +27,17 @@ import {
 // locks the file, and keeps what it has. If this process ends meanwhile, the daemon ends the edit.
 
 /** A file to write, if it is still what it was. */
-interface Placing {
+export interface Placing {
   /** Absolute and real. */
   readonly path: string;
   readonly was: OnDisk;
-  readonly content: Buffer;
+  /** Null: the file is removed. */
+  readonly content: Buffer | null;
   readonly mode: number;
-  /** The version that the content comes from. */
-  readonly version: Pick<VersionRow, "version" | "path">;
+  /** The version that the content comes from; null: none has it. */
+  readonly version: Pick<VersionRow, "version" | "path"> | null;
+  /** Called with the version of what the file was, before the file is written; null: there was no file. */
+  readonly noteKept?: (before: VersionRow | null) => void;
 }
 
 interface Placed {
@@ -72,22 +76,22 @@ export async function writeBack(
 ): Promise<Placed> {
   const { path, version } = placing;
   const actor = acting ?? {};
-  const into = version.path === path ? {} : { into: path };
-  const begun = await ask(client, "restore_begin", {
-    ...actor,
-    ...into,
-    ...{ version: version.version, waitMs },
-  });
-  const error = begun.path === path ? written(placing) : `${plain(path)} is a link now, or lies behind one`;
+  const named = version === null ? {} : { version: version.version };
+  const into = version?.path === path ? {} : { into: path };
+  const begun = await ask(client, "restore_begin", { ...actor, ...named, ...into, waitMs });
+  const error =
+    begun.path === path ? written(placing, begun.before) : `${plain(path)} is a link now, or lies behind one`;
   const end = { ...actor, restore: begun.restore, wrote: error === null };
   const { version: kept } = await ask(client, "restore_end", end);
   return { before: begun.before?.version ?? null, version: kept?.version ?? null, error };
 }
 
 /** Writes; returns why it could not, or null. */
-function written({ path, was, content, mode }: Placing): string | null {
+function written({ path, was, content, mode, noteKept }: Placing, before: VersionRow | null): string | null {
   try {
-    replaceFile(path, was, content, mode);
+    noteKept?.(before);
+    if (content === null) removeFile(path, was);
+    else replaceFile(path, was, content, mode);
     return null;
   } catch (error) {
     if (error instanceof LocalError) return error.message;
