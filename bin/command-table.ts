@@ -61,7 +61,7 @@ export const commands: Commands = {
   },
   undo: {
     description: "take changes of a file back, and keep what others wrote since",
-    load: () => import("./rescue/undo.ts"),
+    load: () => import("./own/undo-all.ts"),
     acts: true,
   },
   rescue: {

@@ -13,7 +13,6 @@ import {
   realpathSync,
   renameSync,
   rmSync,
-  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -236,7 +235,7 @@ export type OnDisk =
   | { readonly is: "odd"; readonly what: string };
 
 /** A file could not be written as it should be. */
-class NotWritten extends LocalError {
+export class NotWritten extends LocalError {
   override readonly name = "NotWritten";
 }
 
@@ -303,13 +302,6 @@ export function replaceFile(path: string, was: OnDisk, content: Buffer, mode: nu
     rmSync(temporary, { force: true });
     throw error;
   }
-}
-
-/** Removes a file. Throws `NotWritten` if the file is no longer what it was (`was`), or lies behind a link. */
-export function removeFile(path: string, was: OnDisk): void {
-  if (was.is !== "file" || !isSame(onDisk(path), was))
-    throw new NotWritten(`${plain(path)} changed meanwhile; it was not removed: run the command again`);
-  unlinkSync(path);
 }
 
 /** The real path of a folder, as far as it exists; null: it does not. */

@@ -74,7 +74,7 @@ async function begin(
   if (isRefusal(held)) return held;
   const restore = `restore-${held.flight}`;
   const end = (wrote: boolean) => endAsEdit(services, rescue, { by, file, flight: held.flight }, call, wrote);
-  const before = await keepNow(services, rescue, file, id ?? null);
+  const before = await keepNow(services, rescue, file, id ?? null, version === null);
   if (before !== null && isRefusal(before)) {
     await end(false);
     return before;
@@ -263,13 +263,16 @@ async function keepNow(
   { keeper }: Rescue,
   file: FileRef,
   session: string | null,
+  isOwnPart: boolean,
 ): Promise<Version | null | Refusal> {
   if ((await facts.stamped(pathOf(file)))?.stamp === null) return null;
   const outcome = await keeper.keep(toKeep(file, session, clock.wall()), () => false);
   if (outcome.is === "kept") return outcome.version;
   if (outcome.is === "gone") return null;
   const why = outcome.is === "nothing" ? "it lies where Kite keeps nothing" : outcome.why;
-  const error = `what is in ${file.file} now is not kept (${why}), so nothing is restored over it; restore into a file that is not there`;
+  const error = isOwnPart
+    ? `Kite cannot keep what it has now (${why})`
+    : `what is in ${file.file} now is not kept (${why}), so nothing is restored over it; restore into a file that is not there`;
   return refuse("not_kept", error, { path: pathOf(file) });
 }
 
