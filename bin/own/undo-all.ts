@@ -3,7 +3,6 @@
 import { readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { plain } from "../../protocol/text.ts";
 import { isYes, terminalQuestion } from "../context/person.ts";
 import {
@@ -14,8 +13,8 @@ import {
   type Run,
   screenOf,
 } from "../context/process-context.ts";
-import { exitCodes, fail, Refused } from "../context/with-daemon.ts";
-import { addWait, editFile, failureOf, modeOf, waitOf } from "../rescue/restore.ts";
+import { exitCodes, fail } from "../context/with-daemon.ts";
+import { addWait, failureOf, modeOf, waitOf } from "../rescue/restore.ts";
 import { diffLines } from "../rescue/shown.ts";
 import { bytesOf, changed, Texts } from "../rescue/texts.ts";
 import { addUndo, type UndoFlags, undo } from "../rescue/undo.ts";
