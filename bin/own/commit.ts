@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import { sweepFiles } from "../context/held-file.ts";
+import { sweepFiles, takeFile } from "../context/held-file.ts";
 import { type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
 import { fileTyped } from "../context/project.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../context/with-daemon.ts";
@@ -42,9 +42,11 @@ interface CommitFlags {
 }
 
 /** A file with an edit in flight is waited for this long, in milliseconds, as an edit waits for it. */
-const flightMs = limits.lockWaitMs;
+const flightMs = limits.hookWaitMs;
 /** Looks at the flights are so far apart, in milliseconds: no event says that one has ended. */
 const flightLookMs = 100;
+/** Another command of the same actor, which may run long hooks, is waited for so long, in milliseconds. */
+const busyMs = 10 * 60_000;
 /** Others' commits that come first, before this command gives up. */
 const triesMax = 60;
 /** So long a commit counts as the one that the same line sent again means, in milliseconds. */
@@ -129,6 +131,17 @@ async function committed(
     own: openTries(world.paths, owner),
     message: await messageOf(git, world, flags),
   };
+  const release = await takeFile(world.paths, `${all.own}.busy`, busyMs);
+  if (release === null) throw refused("another kite commit of yours is still running; nothing was committed");
+  try {
+    return await chosenCommit(all, checkout);
+  } finally {
+    release();
+  }
+}
+
+async function chosenCommit(all: Committing, checkout: Checkout): Promise<number> {
+  const { flags } = all;
   const chosen = await quiet(all);
   if (flags.dryRun === true) return dryRun(all, chosen);
   if (chosen.files.length === 0) return nothing(all, chosen, checkout);
@@ -461,12 +474,23 @@ async function settleAll(
   const { files } = await ownPart(asker, tools, { worktree, isOwn, paths: names });
   const settled = files.flatMap(({ path, own, mixed, others, writers }) =>
     own === null && mixed.length === 0 && others.length > 0 && writers.length > 0
-      ? [{ path, writers: writers.map(({ id, agent, at }) => ({ id, agent, at })) }]
+      ? [
+          {
+            path,
+            // What an agent of another session has left there is settled when git reports the file clean.
+            writers: writers.filter(({ id }) => id === who.id).map(({ agent, at }) => ({ agent, at })),
+          },
+        ]
       : [],
   );
-  if (settled.length === 0) return;
   const agent = who.agent === null ? {} : { agent: who.agent };
-  await asker.client.request("work_committed", { id: who.id, ...agent, files: settled });
+  const left = settled.filter(({ writers }) => writers.length > 0);
+  for (let at = 0; at < left.length; at += limits.filesMax)
+    await asker.client.request("work_committed", {
+      id: who.id,
+      ...agent,
+      files: left.slice(at, at + limits.filesMax),
+    });
 }
 
 /** Tells the agents whose lines were taken along. */

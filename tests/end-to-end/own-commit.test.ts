@@ -1,0 +1,228 @@
+/** kite commit: just the caller's lines, in the commit and in the index, whatever others do at the same time. */
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RestoreWorld } from "./restore-world.ts";
+
+const world = new RestoreWorld();
+beforeAll(() => world.start());
+afterAll(() => world.dispose());
+
+const show = (dir: string, what: string) => world.git(dir, "show", what);
+const shared = "one\ntwo\nthree\nfour\nfive\n";
+
+/** A repository with `s.ts` besides the usual files. */
+function repository(name: string): string {
+  const dir = world.repo(name);
+  world.put(dir, "s.ts", shared);
+  world.git(dir, "add", "s.ts");
+  world.git(dir, "commit", "-qm", "shared");
+  return dir;
+}
+
+const hook = (dir: string, name: string, text: string) => {
+  const file = join(dir, ".git/hooks", name);
+  mkdirSync(join(dir, ".git/hooks"), { recursive: true });
+  writeFileSync(file, `#!/bin/sh\n${text}\n`);
+  chmodSync(file, 0o755);
+};
+
+describe("kite commit", () => {
+  test("commits the caller's lines, leaves the others' in the file and what they staged in the index", async () => {
+    const dir = repository("lines");
+    await world.write("c-bob", dir, "s.ts", "one\ntwo\nthree\nfour\nbob\n");
+    world.git(dir, "add", "s.ts");
+    await world.write("c-ann", dir, "s.ts", "ann\ntwo\nthree\nfour\nbob\n");
+    await world.write("c-ann", dir, "new.ts", "new\n");
+    await world.write("c-bob", dir, "b.ts", "b.ts\nbob\n");
+    const before = world.git(dir, "rev-parse", "HEAD").trim();
+    const done = await world.json(dir, ["commit", "-m", "Ann's work"], "c-ann");
+    expect(done).toMatchObject({ ok: true, branch: "main" });
+    expect(show(dir, "HEAD:s.ts")).toBe("ann\ntwo\nthree\nfour\nfive\n");
+    expect(show(dir, "HEAD:new.ts")).toBe("new\n");
+    expect(show(dir, "HEAD:b.ts")).toBe("b.ts\n");
+    expect(world.git(dir, "log", "-1", "--format=%s %P").trim()).toBe(`Ann's work ${before}`);
+    expect(show(dir, ":s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
+    expect(world.read(dir, "s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
+    expect(world.git(dir, "status", "--porcelain").split("\n").sort()).toEqual(["", " M b.ts", "M  s.ts"]);
+    // What is left is known to be bob's.
+    const { writes } = (await world.json(dir, ["whose"])) as {
+      writes: { file: string; writers: { id: string }[] }[];
+    };
+    expect(writes.map(({ file, writers }) => [file, writers.map(({ id }) => id)])).toEqual([
+      ["s.ts", ["c-bob"]],
+      ["b.ts", ["c-bob"]],
+    ]);
+    expect((await world.kite(dir, ["diff", "c-ann"])).out).not.toContain("s.ts");
+    const again = await world.json(dir, ["commit", "-m", "Bob's work"], "c-bob");
+    expect(again).toMatchObject({ ok: true });
+    expect(world.git(dir, "status", "--porcelain")).toBe("");
+    expect(show(dir, "HEAD:s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
+  });
+
+  test("names what is mixed, and what nobody was seen to write, and commits neither", async () => {
+    const dir = repository("mixed");
+    await world.write("m-bob", dir, "s.ts", "one\nbob\nthree\nfour\nfive\n");
+    await world.write("m-ann", dir, "s.ts", "one\nbob and ann\nthree\nfour\nann\n");
+    world.put(dir, "by-hand.ts", "x\n");
+    const done = await world.kite(dir, ["commit", "-m", "mine"], "m-ann");
+    expect(done.code).toBe(0);
+    expect(show(dir, "HEAD:s.ts")).toBe("one\ntwo\nthree\nfour\nann\n");
+    expect(done.out).toMatch(/Not committed in s\.ts: 2 lines that you and \S+ both changed\./);
+    expect(done.out).toContain("Left out, since Kite saw nobody write it: by-hand.ts.");
+    expect((await world.kite(dir, ["commit", "-m", "hand", "by-hand.ts"], "m-ann")).code).toBe(0);
+    expect(show(dir, "HEAD:by-hand.ts")).toBe("x\n");
+  });
+
+  test("takes new, deleted, renamed and binary files, links and the executable bit", async () => {
+    const dir = repository("kinds");
+    await world.write("k-ann", dir, "image", "\0binary");
+    await world.line("k-ann", dir, "git mv a.ts z.ts", () => world.git(dir, "mv", "a.ts", "z.ts"));
+    await world.line("k-ann", dir, "rm b.ts", () => rmSync(join(dir, "b.ts")));
+    await world.write("k-ann", dir, "run.sh", "#!/bin/sh\n");
+    await world.line("k-ann", dir, "chmod +x run.sh", () => chmodSync(join(dir, "run.sh"), 0o755));
+    await world.line("k-ann", dir, "ln -s s.ts l", () => symlinkSync("s.ts", join(dir, "l")));
+    const done = await world.json(
+      dir,
+      ["commit", "-m", "kinds", "image", "z.ts", "a.ts", "b.ts", "run.sh", "l"],
+      "k-ann",
+    );
+    expect(done).toMatchObject({ ok: true });
+    expect(world.git(dir, "status", "--porcelain")).toBe("");
+    const listed = world
+      .git(dir, "ls-tree", "-r", "HEAD")
+      .split("\n")
+      .map(line => line.replace(/ blob \w+\t/, " "));
+    expect(listed).toEqual(
+      expect.arrayContaining(["100755 run.sh", "120000 l", "100644 image", "100644 z.ts"]),
+    );
+    expect(listed.join()).not.toMatch(/ a\.ts| b\.ts/);
+  });
+
+  test("prints the patch, and commits nothing, with --dry-run", async () => {
+    const dir = repository("dry");
+    await world.write("d-bob", dir, "s.ts", "one\ntwo\nthree\nfour\nbob\n");
+    await world.write("d-ann", dir, "s.ts", "ann\ntwo\nthree\nfour\nbob\n");
+    const before = world.git(dir, "rev-parse", "HEAD");
+    const { out } = await world.kite(dir, ["commit", "--dry-run"], "d-ann");
+    expect(out.split("\n").filter(line => /^[+-][^+-]/.test(line))).toEqual(["-one", "+ann"]);
+    expect(world.git(dir, "rev-parse", "HEAD")).toBe(before);
+    expect(world.git(dir, "diff", "--cached")).toBe("");
+  });
+
+  test("is refused in the middle of a merge, without a message, and for a person who names nobody", async () => {
+    const dir = repository("merge");
+    await world.write("g-ann", dir, "s.ts", "ann\n");
+    writeFileSync(join(dir, ".git/MERGE_HEAD"), `${world.git(dir, "rev-parse", "HEAD")}`);
+    const refused = await world.kite(dir, ["commit", "-m", "x"], "g-ann");
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("a merge is in progress") });
+    rmSync(join(dir, ".git/MERGE_HEAD"));
+    expect((await world.kite(dir, ["commit"], "g-ann")).err).toContain("give a message");
+    expect((await world.kite(dir, ["commit", "-m", "x"])).err).toContain("--of NAME");
+    expect((await world.kite(dir, ["commit", "-m", "x", "--of", "g-ann"])).code).toBe(0);
+    expect(show(dir, "HEAD:s.ts")).toBe("ann\n");
+  });
+
+  test("takes another's lines along only when asked twice, and that agent is told", async () => {
+    const dir = repository("with");
+    await world.write("w-bob", dir, "s.ts", "one\ntwo\nthree\nfour\nbob\n");
+    await world.write("w-ann", dir, "s.ts", "ann\ntwo\nthree\nfour\nbob\n");
+    const words = ["commit", "-m", "both", "--with", "w-bob"];
+    const first = await world.kite(dir, words, "w-ann");
+    expect(first).toMatchObject({ code: 1, err: expect.stringContaining("nothing was committed") });
+    expect((await world.kite(dir, words, "w-ann")).code).toBe(0);
+    expect(show(dir, "HEAD:s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
+    const inbox = await world.json(dir, ["message", "inbox"], "w-bob");
+    expect(JSON.stringify(inbox)).toContain("committed your lines in s.ts");
+  });
+
+  test("says what it did when it is sent again, and never commits twice", async () => {
+    const dir = repository("again");
+    await world.write("a-ann", dir, "s.ts", "ann\n");
+    expect((await world.kite(dir, ["commit", "-m", "once"], "a-ann")).code).toBe(0);
+    const head = world.git(dir, "rev-parse", "HEAD").trim();
+    const again = await world.json(dir, ["commit", "-m", "once"], "a-ann");
+    expect(again).toMatchObject({ ok: true, commit: head, again: true });
+    expect(await world.json(dir, ["commit", "-m", "another"], "a-ann")).toMatchObject({ ok: false });
+    expect(world.git(dir, "rev-parse", "HEAD").trim()).toBe(head);
+  });
+
+  test("runs hooks against just what is committed; what they change is committed", async () => {
+    const dir = repository("hooks");
+    world.git(dir, "branch", "-q", "-m", "topic");
+    const seen = join(dir, "../hooks-seen");
+    hook(
+      dir,
+      "pre-commit",
+      `cat s.ts > ${seen}; git diff --cached --name-only >> ${seen}; git symbolic-ref --short HEAD >> ${seen}
+      echo formatted >> a.ts; git add a.ts`,
+    );
+    hook(dir, "commit-msg", `echo >> "$1"; echo "Ticket: 1" >> "$1"`);
+    hook(dir, "post-commit", `git log -1 --format=%s >> ${seen}`);
+    await world.write("h-bob", dir, "s.ts", "one\ntwo\nthree\nfour\nbob\n");
+    await world.write("h-ann", dir, "s.ts", "ann\ntwo\nthree\nfour\nbob\n");
+    await world.write("h-ann", dir, "a.ts", "a.ts\nann\n");
+    const done = await world.kite(dir, ["commit", "-m", "hooked"], "h-ann");
+    expect(done).toMatchObject({ code: 0 });
+    expect(world.read(dir, "../hooks-seen")).toBe("ann\ntwo\nthree\nfour\nfive\na.ts\ns.ts\ntopic\nhooked\n");
+    expect(show(dir, "HEAD:a.ts")).toBe("a.ts\nann\nformatted\n");
+    expect(world.read(dir, "a.ts")).toBe("a.ts\nann\nformatted\n");
+    expect(world.git(dir, "log", "-1", "--format=%B").trim()).toBe("hooked\n\nTicket: 1");
+    expect(world.git(dir, "status", "--porcelain").trim()).toBe("M s.ts");
+    hook(dir, "pre-commit", "echo 'no good'; exit 1");
+    await world.write("h-ann", dir, "a.ts", "more\n");
+    const head = world.git(dir, "rev-parse", "HEAD");
+    const refused = await world.kite(dir, ["commit", "-m", "more"], "h-ann");
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("no good") });
+    expect(world.git(dir, "rev-parse", "HEAD")).toBe(head);
+    expect((await world.kite(dir, ["commit", "-m", "more", "--no-verify"], "h-ann")).code).toBe(0);
+  });
+
+  test("writes through the filters of git, and reads what they wrote", async () => {
+    const dir = repository("filters");
+    writeFileSync(join(dir, ".gitattributes"), "*.txt text eol=crlf\n");
+    world.put(dir, "f.txt", "1\r\n2\r\n3\r\n");
+    world.git(dir, "add", ".");
+    world.git(dir, "commit", "-qm", "crlf");
+    await world.write("f-bob", dir, "f.txt", "1\r\n2\r\nbob\r\n");
+    await world.write("f-ann", dir, "f.txt", "ann\r\n2\r\nbob\r\n");
+    expect((await world.kite(dir, ["commit", "-m", "ann"], "f-ann")).code).toBe(0);
+    expect(show(dir, "HEAD:f.txt")).toBe("ann\n2\n3\n");
+  });
+
+  test("of ten agents at once all succeed, each with its own lines", async () => {
+    const dir = repository("ten");
+    const names = Array.from({ length: 10 }, (_, i) => `t-${i}`);
+    world.put(dir, "all.ts", names.map(name => `${name}\n-\n`).join(""));
+    world.git(dir, "add", ".");
+    world.git(dir, "commit", "-qm", "ten");
+    let text = world.read(dir, "all.ts");
+    for (const name of names) {
+      text = text.replace(`${name}\n`, `${name} wrote\n`);
+      await world.write(name, dir, "all.ts", text);
+      await world.write(name, dir, `${name}.ts`, `${name}\n`);
+    }
+    const all = await Promise.all(names.map(name => world.kite(dir, ["commit", "-m", name], name)));
+    expect(all.map(({ code, err }) => [code, err])).toEqual(names.map(() => [0, ""]));
+    expect(world.git(dir, "status", "--porcelain")).toBe("");
+    expect(show(dir, "HEAD:all.ts")).toBe(text);
+    for (const name of names) {
+      const id = world.git(dir, "log", "--format=%H", `--grep=^${name}$`).trim();
+      const changed = world
+        .git(dir, "show", "--format=", id)
+        .split("\n")
+        .filter(line => /^[+-][^+-]/.test(line));
+      expect(changed.sort()).toEqual([`+${name}`, `+${name} wrote`, `-${name}`]);
+    }
+    expect(readdirSync(join(dir, ".git")).filter(name => name.includes("lock"))).toEqual([]);
+  }, 120_000);
+
+  test("removes a lock that a killed command of Kite left, and no other", async () => {
+    const dir = repository("left");
+    await world.write("l-ann", dir, "s.ts", "ann\n");
+    const lock = join(dir, ".git/index.lock");
+    writeFileSync(lock, '{"kite":{"pid":2147483646,"startTime":"1"}}');
+    expect((await world.kite(dir, ["commit", "-m", "after"], "l-ann")).code).toBe(0);
+    expect(existsSync(lock)).toBe(false);
+  });
+});
