@@ -84,7 +84,9 @@ export async function treeWith(
   return git.line(["write-tree"], { index });
 }
 
-async function putEntries(git: CallerGit, index: string, entries: readonly Entry[]): Promise<void> {
+/** Writes entries of an index. Throws `ProgramFailed`, also if another program has the index locked. */
+export async function putEntries(git: CallerGit, index: string, entries: readonly Entry[]): Promise<void> {
+  if (entries.length === 0) return;
   const zeros = "0".repeat(entries.find(({ mode }) => mode !== null)?.blob.length ?? 40);
   const lines = entries.map(({ path, mode, blob }) =>
     mode === null ? `0 ${zeros}\t${path}\0` : `${mode} ${blob}\t${path}\0`,

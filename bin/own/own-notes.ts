@@ -18,7 +18,7 @@ import {
 import { join } from "node:path";
 import { isAlive, processAnchor } from "../../daemon/facts/processes.ts";
 import { isSystemError } from "../../protocol/errors.ts";
-import type { Entry } from "./own-tree.ts";
+import type { Entry } from "./index-commit.ts";
 
 /** A file before it was taken back. */
 export interface NotedFile {
@@ -32,7 +32,7 @@ export interface NotedFile {
   /** What was written: mode and hash; null: the file was removed. */
   readonly wrote: string | null;
   /** What was staged of it before and after; null: that did not change. */
-  readonly staged: { readonly from: Entry | null; readonly to: Entry | null } | null;
+  readonly staged: { readonly from: Entry; readonly to: Entry } | null;
 }
 
 /** Where a part moves to. */
@@ -50,7 +50,7 @@ export interface OwnNote {
   /** Wall time in milliseconds. */
   readonly at: number;
   readonly worktree: string;
-  /** Whose part it is: `callerIn` names it. */
+  /** Whose part it is, as `ownerKey` names it. */
   readonly owner: string;
   /** All that the call was to do is done. */
   isDone: boolean;

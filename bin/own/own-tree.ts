@@ -6,7 +6,6 @@ import {
   chmodSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readlinkSync,
   realpathSync,
@@ -15,20 +14,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { isSystemError } from "../../protocol/errors.ts";
 import type { CallerGit } from "./caller-git.ts";
+import { type Entry, entryOf, treeWith } from "./index-commit.ts";
 import type { FileState, OwnFile } from "./part.ts";
-
-/** What git has of a path; null: nothing. */
-export interface Entry {
-  readonly mode: string;
-  readonly blob: string;
-}
-
-/** Git without hooks: `post-index-change` and `post-checkout` are not the caller's commands. */
-export const quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"] as const;
 
 /**
  * Returns what the files are with the caller's own part alone, by path; null: no file. A file of which nothing is the caller's, or
@@ -44,57 +34,22 @@ export function ownStates(files: readonly OwnFile[]): ReadonlyMap<string, FileSt
   return states;
 }
 
-/** Makes the tree that the commit has with these files, and returns its id. `worktree`: where a file too long to read is. */
+/** Makes the tree that the commit has with these files, and returns its id. `index`: a file that nobody else uses. */
 export async function ownTree(
   git: CallerGit,
+  index: string,
   commit: string,
   states: ReadonlyMap<string, FileState | null>,
-  worktree: string,
 ): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "kite-own-"));
-  try {
-    const index = join(folder, "index");
-    await git.read([...quiet, "read-tree", commit], { index });
-    const entries: (readonly [string, Entry | null])[] = [];
-    for (const [file, state] of states) entries.push([file, await entryOf(git, file, state, worktree)]);
-    await putEntries(git, entries, { index });
-    return await git.line([...quiet, "write-tree"], { index });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const entries: Entry[] = [];
+  for (const [file, state] of states) entries.push(await entryOf(git, file, state ?? noFile));
+  const tree = await treeWith(git, index, commit, entries);
+  rmSync(index, { force: true });
+  return tree;
 }
 
-/** Stores a content as `git add` would, and returns its entry; null: there is no file. */
-export async function entryOf(
-  git: CallerGit,
-  file: string,
-  state: FileState | null,
-  worktree: string,
-): Promise<Entry | null> {
-  if (state === null || state.mode === null) return null;
-  const { content, mode } = state;
-  const how = mode === "120000" ? ["--no-filters"] : [`--path=${file}`];
-  const blob =
-    content === null
-      ? await git.line(["hash-object", "-w", "--", join(worktree, file)])
-      : await git.line(["hash-object", "-w", ...how, "--stdin"], { input: content });
-  return { mode, blob };
-}
-
-/** Writes entries of an index; null removes one. Throws `ProgramFailed`, also if another program writes it. */
-export async function putEntries(
-  git: CallerGit,
-  entries: readonly (readonly [string, Entry | null])[],
-  options: { readonly index?: string } = {},
-): Promise<void> {
-  const gone = entries.flatMap(([file, entry]) => (entry === null ? [`${file}\0`] : [])).join("");
-  const put = entries
-    .flatMap(([file, entry]) => (entry === null ? [] : [`${entry.mode} ${entry.blob}\t${file}\0`]))
-    .join("");
-  const how = [...quiet, "update-index", "-z"];
-  if (gone !== "") await git.read([...how, "--force-remove", "--stdin"], { input: gone, ...options });
-  if (put !== "") await git.read([...how, "--index-info"], { input: put, ...options });
-}
+/** The state of a path at which there is nothing. */
+export const noFile: FileState = { content: null, mode: null };
 
 /** Whether a path has this already. */
 export function hasState(path: string, state: FileState | null): boolean {

@@ -360,6 +360,6 @@ class Committed {
   }
 }
 
-function refused(error: string): Refused {
+export function refused(error: string): Refused {
   return new Refused({ ok: false, code: "not_available", error });
 }

@@ -17,14 +17,17 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { plain } from "../../protocol/text.ts";
+import { ProgramFailed } from "../context/programs.ts";
 import { Refused } from "../context/with-daemon.ts";
 import { editFile, failureOf } from "../rescue/restore.ts";
 import { type Asker, NotWritten } from "../rescue/versions.ts";
 import type { CallerGit } from "./caller-git.ts";
+import { checkoutOf, type Entry, entryOf, putEntries } from "./index-commit.ts";
 import { type NotedFile, type OwnNote, saveNote } from "./own-notes.ts";
-import { type Entry, entryOf, hasState, putEntries, removeEmptyFolders } from "./own-tree.ts";
+import { hasState, noFile, removeEmptyFolders } from "./own-tree.ts";
 import type { FileState, OwnFile, OwnPart } from "./part.ts";
 
 /** What became of one file. */
@@ -89,18 +92,16 @@ function noteLeft(done: Map<string, TakenFile>, { file, mixed, isSeen }: OwnFile
 /** A path, what it is and what it becomes. */
 interface Step {
   readonly file: string;
-  readonly now: FileState | null;
-  readonly next: FileState | null;
+  readonly now: FileState;
+  readonly next: FileState;
 }
-
-const none: FileState = { content: null, mode: null };
 
 /** The steps of a file; what was renamed first comes back under its old name. */
 function stepsOf({ file, was, now, base, rest, isWhole }: OwnFile): readonly Step[] {
   if (was === null || !isWhole) return [{ file, now, next: rest ?? now }];
   return [
-    { file: was, now: none, next: base },
-    { file, now, next: none },
+    { file: was, now: noFile, next: base },
+    { file, now, next: noFile },
   ];
 }
 
@@ -209,43 +210,61 @@ function bitsOf(old: number, mode: string): number {
 // The index: what of a file the caller staged goes with its lines.
 
 /** Stages for each file what is left of it, unless something else than the caller's part is staged. */
-async function restage(taking: Taking, part: OwnPart, files: readonly OwnFile[]): Promise<void> {
+async function restage(taking: Taking, { head }: OwnPart, files: readonly OwnFile[]): Promise<void> {
   const { git, note } = taking;
-  const { worktree, head } = part;
   const names = files.flatMap(({ file, was, isWhole }) => (was === null || !isWhole ? [file] : [was, file]));
   if (names.length === 0 || head === null) return;
   const [staged, committed] = [await stagedOf(git, names), await committedOf(git, head, names)];
-  const changes: (readonly [string, Entry | null])[] = [];
+  const changes = new Map<string, { readonly from: Entry; readonly to: Entry }>();
   for (const one of files) {
     for (const { file, now, next } of stepsOf(one)) {
-      const [here, there] = [staged.get(file) ?? null, committed.get(file) ?? null];
-      if (here === "unmerged" || isSameEntry(here, there)) continue;
-      if (one.isWhole) changes.push([file, there]);
-      else if (isSameEntry(here, await entryOf(git, file, one.own, worktree))) changes.push([file, there]);
-      else if (isSameEntry(here, await entryOf(git, file, now, worktree)))
-        changes.push([file, await entryOf(git, file, next, worktree)]);
+      const [from, base] = [staged.get(file) ?? absent(file), committed.get(file) ?? absent(file)];
+      if (from === "unmerged" || isSameEntry(from, base)) continue;
+      if (one.isWhole || isSameEntry(from, await entryOf(git, file, one.own ?? noFile)))
+        changes.set(file, { from, to: base });
+      else if (isSameEntry(from, await entryOf(git, file, now)))
+        changes.set(file, { from, to: await entryOf(git, file, next) });
     }
   }
-  if (changes.length === 0) return;
-  const noted = new Map(changes.map(([file, to]) => [file, { from: entryIn(staged, file), to }]));
-  const all = note.files.map(one => ({ ...one, staged: noted.get(one.file) ?? one.staged }));
-  saveNote({ ...note, files: all }, note);
-  await putEntries(git, changes);
+  if (changes.size === 0) return;
+  const noted = note.files.map(one => ({ ...one, staged: changes.get(one.file) ?? one.staged }));
+  saveNote({ files: noted }, note);
+  await stage(
+    git,
+    [...changes.values()].map(({ to }) => to),
+  );
 }
 
-function entryIn(staged: ReadonlyMap<string, Entry | "unmerged">, file: string): Entry | null {
-  const found = staged.get(file);
-  return found === undefined || found === "unmerged" ? null : found;
+/** Writes entries of the shared index as soon as no other program writes it. Throws `ProgramFailed`. */
+export async function stage(git: CallerGit, entries: readonly Entry[]): Promise<void> {
+  const { index } = await checkoutOf(git);
+  for (const until = performance.now() + indexMs; ; ) {
+    try {
+      return await putEntries(git, index, entries);
+    } catch (error) {
+      const isLocked = error instanceof ProgramFailed && error.output.includes("index.lock");
+      if (!isLocked || performance.now() > until) throw error;
+      await pause(indexLookMs);
+    }
+  }
 }
 
-function isSameEntry(a: Entry | null, b: Entry | null): boolean {
-  return a === null || b === null ? a === b : a.mode === b.mode && a.blob === b.blob;
+/** Another git command has the index for so long at most, in milliseconds, and is looked for so often. */
+const indexMs = 10_000;
+const indexLookMs = 50;
+
+function absent(path: string): Entry {
+  return { path, mode: null, blob: "" };
+}
+
+export function isSameEntry(a: Entry, b: Entry): boolean {
+  return a.mode === b.mode && a.blob === b.blob;
 }
 
 /** Paths of one command. */
 const namesMax = 500;
 
-/** What the index has of the files. */
+/** Returns what the index has of the files. */
 export async function stagedOf(
   git: CallerGit,
   files: readonly string[],
@@ -255,8 +274,8 @@ export async function stagedOf(
     const names = files.slice(at, at + namesMax);
     const words = ["--literal-pathspecs", "ls-files", "--stage", "-z", "--", ...names];
     for (const line of (await git.read(words)).toString().split("\0")) {
-      const [, mode = "", blob = "", stage, file = ""] = /^(\d{6}) ([0-9a-f]+) (\d)\t(.*)$/s.exec(line) ?? [];
-      if (stage !== undefined) found.set(file, stage === "0" ? { mode, blob } : "unmerged");
+      const [, mode = "", blob = "", level, path = ""] = /^(\d{6}) ([0-9a-f]+) (\d)\t(.*)$/s.exec(line) ?? [];
+      if (level !== undefined) found.set(path, level === "0" ? { path, mode, blob } : "unmerged");
     }
   }
   return found;
@@ -272,8 +291,8 @@ async function committedOf(
     const names = files.slice(at, at + namesMax);
     const words = ["--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--", ...names];
     for (const line of (await git.read(words)).toString().split("\0")) {
-      const [, mode, blob = "", file = ""] = /^(\d{6}) blob ([0-9a-f]+)\t(.*)$/s.exec(line) ?? [];
-      if (mode !== undefined) found.set(file, { mode, blob });
+      const [, mode, blob = "", path = ""] = /^(\d{6}) blob ([0-9a-f]+)\t(.*)$/s.exec(line) ?? [];
+      if (mode !== undefined) found.set(path, { path, mode, blob });
     }
   }
   return found;

@@ -21,7 +21,7 @@ import { addUndo, type UndoFlags, undo } from "../rescue/undo.ts";
 import { type Asker, asAsker, contentOf, onDisk, replaceFile, versionsOf } from "../rescue/versions.ts";
 import { clean } from "../view/text.ts";
 import { CallerGit } from "./caller-git.ts";
-import { type Caller, callerIn, partWithin } from "./own-caller.ts";
+import { type Caller, callerIn, ownerKey, partWithin } from "./own-caller.ts";
 import {
   beginNote,
   dropNote,
@@ -32,12 +32,14 @@ import {
   type OwnNote,
   saveNote,
 } from "./own-notes.ts";
-import { hasState, putEntries } from "./own-tree.ts";
+import { hasState } from "./own-tree.ts";
 import type { FileState, OwnPart } from "./part.ts";
 import {
   editAlone,
+  isSameEntry,
   mixedText,
   put,
+  stage,
   stagedOf,
   stampOf,
   type TakenFile,
@@ -58,16 +60,23 @@ function undoAll(world: ProcessContext, specs: readonly string[], flags: AllFlag
   const wrong = typeof waitMs === "string" ? waitMs : misuse(specs, flags);
   if (wrong !== null || typeof waitMs === "string")
     return Promise.resolve(fail(world, json, "usage", wrong ?? ""));
-  return asAsker(world, json, async asker => {
-    const texts = Texts.open(world);
-    if (texts === null) return fail(world, json, "not_available", "git is not installed, or not in the PATH");
-    try {
-      if (flags.back !== undefined) return await bringBack(world, asker, texts, flags.back, { json, waitMs });
-      return await takeAll(world, asker, texts, specs, flags, waitMs);
-    } finally {
-      texts.close();
-    }
-  });
+  return asAsker(
+    world,
+    json,
+    async asker => {
+      const texts = Texts.open(world);
+      if (texts === null)
+        return fail(world, json, "not_available", "git is not installed, or not in the PATH");
+      try {
+        if (flags.back !== undefined)
+          return await bringBack(world, asker, texts, flags.back, { json, waitMs });
+        return await takeAll(world, asker, texts, specs, flags, waitMs);
+      } finally {
+        texts.close();
+      }
+    },
+    "own",
+  );
 }
 
 function misuse(
@@ -90,16 +99,17 @@ async function takeAll(
   waitMs: number,
 ): Promise<number> {
   const json = flags.json === true;
-  const caller = await callerIn(world, asker, { of: flags.of });
-  if (typeof caller === "string")
-    return fail(world, json, "usage", asker.acting === null && flags.of === undefined ? withOf : caller);
+  const caller = await callerIn(world, asker, { of: flags.of }, "kite undo --all");
   const part = () => partWithin(asker, texts, caller, specs);
   if (flags.dryRun === true) return await shown(world, texts, await part(), json);
   const may = await mayTake(world, asker, flags);
   if (may !== null) return may === "" ? exitCodes.failed : fail(world, json, "usage", may);
-  const before = notesOf(world.paths.undone, caller.owner).find(note => note.move === null && !note.isBack);
+  const before = notesOf(world.paths.undone, ownerKey(caller)).find(
+    note => note.move === null && !note.isBack,
+  );
   const after = before !== undefined && isBroken(before) ? before.id : null;
-  const { owner, worktree } = caller;
+  const { worktree } = caller;
+  const owner = ownerKey(caller);
   const note = beginNote(world.paths.undone, { at: world.now(), worktree, owner, after });
   const git = new CallerGit(world.env, worktree);
   const files = await takeBack({ asker, git, part, note, waitMs });
@@ -110,8 +120,6 @@ async function takeAll(
   saveNote({ isDone: true }, note);
   return told(world, files, note, json);
 }
-
-const withOf = "say whose lines to take back: kite undo --all --of NAME";
 
 /** Returns null if the caller may take the part back; else why not, or "" if the person said no. */
 async function mayTake(
@@ -279,9 +287,9 @@ async function broughtBack(
     done = outcome;
   }
   if (staged !== null) {
-    const now = (await stagedOf(git, [file])).get(file) ?? null;
-    if (now !== "unmerged" && now?.blob === staged.to?.blob && now?.mode === staged.to?.mode)
-      await putEntries(git, [[file, staged.from]]);
+    const now = (await stagedOf(git, [file])).get(file);
+    if (now !== "unmerged" && isSameEntry(now ?? { path: file, mode: null, blob: "" }, staged.to))
+      await stage(git, [staged.from]);
   }
   return done;
 }

@@ -69,6 +69,17 @@ interface Answer {
   }[];
 }
 
+/** A script that an agent runs does something to the files; its client tells how long it took. */
+async function script(session: string, dir: string, does: () => void): Promise<void> {
+  const call = world.call("Bash", { command: "python3 all.py" });
+  await world.event(session, dir, { hook_event_name: "PreToolUse", ...call });
+  const begun = performance.now();
+  does();
+  const duration_ms = Math.ceil(performance.now() - begun) + 1;
+  await world.event(session, dir, { hook_event_name: "PostToolUse", duration_ms, ...call });
+  await world.settled();
+}
+
 async function undone(dir: string, session: string, ...words: string[]): Promise<Answer> {
   return (await world.json(dir, ["undo", "--all", ...words], session)) as unknown as Answer;
 }
@@ -115,7 +126,7 @@ describe("kite undo --all", () => {
     const tree = treeOf(dir);
     const index = gitOf(dir);
     await world.write("k-ann", dir, "b.txt", "ann\n");
-    await world.line("k-bob", dir, "python3 all.py", () => {
+    await script("k-bob", dir, () => {
       rmSync(join(dir, "src/c.txt"));
       chmodSync(join(dir, "run.sh"), 0o755);
       renameSync(join(dir, "old name.txt"), join(dir, "new name.txt"));
