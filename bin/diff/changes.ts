@@ -154,7 +154,11 @@ export async function historyAt(
 ): Promise<History> {
   const names = was === null ? [file] : [was, file];
   const rows: VersionRow[] = [];
-  for (const name of names) rows.push(...(await versionsOf(asker, join(worktree, name))));
+  for (const name of names) {
+    const path = join(worktree, name);
+    // The daemon follows a link: the versions of where it leads are not its own.
+    rows.push(...(await versionsOf(asker, path)).filter(row => row.path === path));
+  }
   rows.sort((a, b) => numberOf(b) - numberOf(a));
   return historyOf(rows, before, async commit => {
     for (const name of names) {

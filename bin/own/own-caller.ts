@@ -1,6 +1,6 @@
 /** Whose part a command does something with, in which worktree, and within which paths. */
 
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import { isWithin } from "../../daemon/worktree/pathspec.ts";
 import type { ProcessContext } from "../context/process-context.ts";
 import { realPath } from "../context/project.ts";
@@ -56,7 +56,10 @@ export async function callerIn(
   };
 }
 
-/** Returns the part within the pathspecs, which are typed in the command's directory. */
+/**
+ * Returns the part within the pathspecs, which are typed in the command's directory. A file that Kite saw nobody write counts as
+ * seen if it is named itself.
+ */
 export async function partWithin(
   asker: Asker,
   texts: Texts,
@@ -67,8 +70,10 @@ export async function partWithin(
   const part = await ownPart(asker, tools, { worktree, isOwn, paths: null });
   if (specs.length === 0) return part;
   const isIn = (file: string) => isWithin(file, specs, below, worktree);
+  const named = new Set(specs.map(spec => relative(worktree, resolve(worktree, below, spec))));
   const files = part.files.filter(({ file, was }) => isIn(file) || (was !== null && isIn(was)));
-  return { ...part, files };
+  // Who names a file that Kite saw nobody write says whose it is.
+  return { ...part, files: files.map(one => (named.has(one.file) ? { ...one, isSeen: true } : one)) };
 }
 
 /** Names the owner of what Kite notes of a caller's commands. */

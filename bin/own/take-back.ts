@@ -83,9 +83,12 @@ export async function takeBack(taking: Taking): Promise<readonly TakenFile[]> {
 /** What another wrote into the file since it was looked at is seen the next time. */
 const wentOn = "others go on writing it; try again";
 
+/** Why a file stays that nobody named and that may be anybody's. */
+export const unseen = "Kite saw nobody write it; name it, if it is yours";
+
 function noteLeft(done: Map<string, TakenFile>, { file, mixed, isSeen }: OwnFile): void {
   if (done.has(file)) return;
-  if (!isSeen) done.set(file, { file, is: "left", why: "Kite saw nobody write it", mixed });
+  if (!isSeen) done.set(file, { file, is: "left", why: unseen, mixed });
   else if (mixed.length > 0) done.set(file, { file, is: "left", why: null, mixed });
 }
 

@@ -44,6 +44,7 @@ import {
   stampOf,
   type TakenFile,
   takeBack,
+  unseen,
   whyLeft,
 } from "./take-back.ts";
 
@@ -141,7 +142,7 @@ function backLine({ id }: OwnNote): string {
 }
 
 function isFailed({ is, why }: TakenFile): boolean {
-  return is === "left" && why !== null;
+  return is === "left" && why !== null && why !== unseen;
 }
 
 function told(world: ProcessContext, files: readonly TakenFile[], note: OwnNote, json: boolean): number {
@@ -192,7 +193,7 @@ const diffLinesMax = 200;
 async function shown(world: ProcessContext, texts: Texts, part: OwnPart, json: boolean): Promise<number> {
   const files = part.files.filter(({ rest, isSeen }) => rest !== null && isSeen);
   const left = part.files.filter(one => !files.includes(one) && (one.mixed.length > 0 || !one.isSeen));
-  const why = (isSeen: boolean) => (isSeen ? null : "Kite saw nobody write it");
+  const why = (isSeen: boolean) => (isSeen ? null : unseen);
   const rows = [
     ...files.map(({ file, mixed }) => ({ file, is: "taken" as const, why: null, mixed })),
     ...left.map(({ file, mixed, isSeen }) => ({ file, is: "left" as const, why: why(isSeen), mixed })),
