@@ -17,6 +17,7 @@ import { keptFile, preCommitState } from "../../hooks/install/pre-commit.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { plain } from "../../protocol/text.ts";
 import { Refused } from "../context/with-daemon.ts";
+import { commitVariable } from "../diff/commit-check.ts";
 import { type CallerGit, ranProgram } from "./caller-git.ts";
 import type { Checkout } from "./index-commit.ts";
 import { type TreeOwner, type TryTree, tryTree } from "./try-tree.ts";
@@ -26,9 +27,6 @@ type Name = (typeof names)[number];
 
 /** The programs of the hooks that are there and may run. */
 export type Hooks = ReadonlyMap<Name, string>;
-
-/** By this variable `kite commit-check` knows that `kite commit`, a process above it, makes the commit. */
-export const commitVariable = "KITE_COMMIT";
 
 /** Finds the hooks of a commit. `verify` false: without those that may refuse it. */
 export async function hooksOf(git: CallerGit, worktree: string, verify: boolean): Promise<Hooks> {

@@ -29,7 +29,7 @@ import {
   treeWith,
 } from "./index-commit.ts";
 import { type OwnCaller, type OwnFile, ownCaller, ownOf, ownPart, pathsIn } from "./part.ts";
-import { openTries, type TreeOwner } from "./try-tree.ts";
+import { openTries, pruneTries, type TreeOwner } from "./try-tree.ts";
 
 interface CommitFlags {
   readonly message?: readonly string[];
@@ -47,6 +47,8 @@ const flightMs = limits.hookWaitMs;
 const flightLookMs = 100;
 /** Another command of the same actor, which may run long hooks, is waited for so long, in milliseconds. */
 const busyMs = 10 * 60_000;
+/** So long a command waits in the line of commits of one worktree, in milliseconds; then it goes without. */
+const queueMs = 60_000;
 /** Others' commits that come first, before this command gives up. */
 const triesMax = 60;
 /** So long a commit counts as the one that the same line sent again means, in milliseconds. */
@@ -134,6 +136,7 @@ async function committed(
   const release = await takeFile(world.paths, `${all.own}.busy`, busyMs);
   if (release === null) throw refused("another kite commit of yours is still running; nothing was committed");
   try {
+    await pruneTries(world.env, world.paths, who.sessions);
     return await chosenCommit(all, checkout);
   } finally {
     release();
@@ -268,14 +271,31 @@ interface Built {
 
 /** Makes the commit, anew while others' commits come first. Returns the exit code. */
 async function made(all: Committing, first: Chosen): Promise<number> {
-  const { git, world, flags, worktree, owner, own } = all;
-  const hooks = new CommitHooks(
-    git,
-    world.paths,
-    owner,
-    await hooksOf(git, worktree, flags.verify !== false),
-  );
-  let checkout = { ...(await checkoutOf(git)), head: first.head };
+  const { git, world, flags, worktree, owner } = all;
+  const hooks = await hooksOf(git, worktree, flags.verify !== false);
+  const running = new CommitHooks(git, world.paths, owner, hooks);
+  const checkout = { ...(await checkoutOf(git)), head: first.head };
+  // Commands that need no long time stand in a line, or each would undo the work of the others.
+  const queue = join(checkout.gitDir, "kite-commit.lock");
+  const leave = hooks.size > 0 ? null : await takeFile(world.paths, queue, queueMs);
+  try {
+    // Those before have moved the branch.
+    const chosen = leave === null ? first : await quiet(all);
+    if (chosen.files.length === 0) return await nothing(all, chosen, checkout);
+    return await onBranch(all, running, { ...(await checkoutOf(git)), head: chosen.head }, chosen);
+  } finally {
+    leave?.();
+  }
+}
+
+async function onBranch(
+  all: Committing,
+  hooks: CommitHooks,
+  begun: Checkout,
+  first: Chosen,
+): Promise<number> {
+  const { git, world, own } = all;
+  let checkout = begun;
   let built = await build(all, hooks, checkout, first);
   for (let n = 1; n <= triesMax; n += 1) {
     const tree = await treeWith(git, `${own}.index`, checkout.head, built.hooked);
@@ -286,20 +306,25 @@ async function made(all: Committing, first: Chosen): Promise<number> {
     note(all, built, commit);
     const reason = `commit${base === null ? " (initial)" : ""}: ${built.message.split("\n", 1)[0] ?? ""}`;
     if ((await publish(git, world.paths, { checkout, commit, entries: built.hooked, reason })) === "done") {
-      const said = await hooks.after(checkout, commit, tree);
+      const output = await hooks.after(checkout, commit, tree);
       await hooks.end(commit);
       const kept = await rewrite(all, built);
-      await settle(all, built.chosen.files);
+      await settle(
+        all,
+        built.chosen.files.map(({ file }) => file),
+      );
       await tell(all, built.chosen.files, commit);
-      return report(all, built, { commit, checkout, kept, output: said });
+      return report(all, built, { commit, checkout, kept, output });
     }
     const next = await checkoutOf(git);
-    if (!(await isApart(git, base, next.head, built))) {
-      const chosen = await quiet(all);
-      if (chosen.files.length === 0) return nothing(all, chosen, next);
-      checkout = { ...next, head: chosen.head };
-      built = await build(all, hooks, checkout, chosen);
-    } else checkout = next;
+    if (await isApart(git, base, next.head, built)) {
+      checkout = next;
+      continue;
+    }
+    const chosen = await quiet(all);
+    if (chosen.files.length === 0) return nothing(all, chosen, next);
+    checkout = { ...next, head: chosen.head };
+    built = await build(all, hooks, checkout, chosen);
   }
   throw refused(`${triesMax} other commits came first; nothing was committed: run the line again`);
 }
@@ -406,7 +431,7 @@ async function nothing(all: Committing, chosen: Chosen, { head }: Checkout): Pro
   if (isSame && head !== null && world.now() - done.at < againMs) {
     const { code } = await git.run(["merge-base", "--is-ancestor", done.commit, head]);
     if (code === 0) {
-      await settleAll(all, done.files);
+      await settle(all, done.files);
       if (flags.json === true)
         printJson(world, {
           ok: true,
@@ -459,14 +484,7 @@ function textIn(file: string): string | null {
 }
 
 /** Tells the daemon in which of these files nothing of the caller is left, though others' work is. */
-async function settle(all: Committing, files: readonly OwnFile[]): Promise<void> {
-  await settleAll(
-    all,
-    files.map(({ file }) => file),
-  );
-}
-
-async function settleAll(
+async function settle(
   { asker, texts, worktree, who, isOwn, world }: Committing,
   names: readonly string[],
 ): Promise<void> {

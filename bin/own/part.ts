@@ -238,7 +238,7 @@ function asPiece(shown: Shown, isOwn: IsOwn, writers: readonly ActorRow[]): OwnF
   return { ...shown, own: null, rest: null, isWhole: false, mixed, others: names, isSeen };
 }
 
-interface Told {
+interface Attributed {
   readonly isOwn: IsOwn;
   readonly others: readonly WriterRow[];
   readonly isSeen: boolean;
@@ -248,7 +248,7 @@ interface Told {
 function asLines(
   shown: Shown,
   found: Attribution<Written["by"]>,
-  { isOwn, others, isSeen, isRenameOwn }: Told,
+  { isOwn, others, isSeen, isRenameOwn }: Attributed,
 ): OwnFile {
   const { base, now } = shown;
   const by = (key: string) => found.writers.get(key) ?? null;

@@ -100,6 +100,8 @@ export async function pruneTries(
     const folder = join(tries, name.slice(0, -".json".length));
     const owner = readOwner(`${folder}.json`);
     if (owner !== null && sessions.some(({ id }) => id === owner.id)) continue;
+    // A person's command uses that of an agent that has ended.
+    if (existsSync(`${folder}.busy`)) continue;
     if (owner !== null && existsSync(folder) && existsSync(owner.worktree)) {
       const git = new CallerGit(env, owner.worktree);
       await git.run(["worktree", "remove", "--force", "--force", folder]);

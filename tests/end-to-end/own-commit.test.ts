@@ -1,7 +1,10 @@
 /** kite commit: just the caller's lines, in the commit and in the index, whatever others do at the same time. */
+
+import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { KiteProcess } from "./kite.ts";
 import { RestoreWorld } from "./restore-world.ts";
 
 const world = new RestoreWorld();
@@ -27,6 +30,17 @@ const hook = (dir: string, name: string, text: string) => {
   chmodSync(file, 0o755);
 };
 
+/** The exit code of a command that runs as a process, the signal that ended it, and what it said. */
+async function ran(child: KiteProcess): Promise<readonly [number | null, string | null, string]> {
+  let said = "";
+  child.stderr.on("data", (text: Buffer) => {
+    said += text.toString();
+  });
+  child.stdout.resume();
+  const [code, signal] = (await once(child, "close")) as [number | null, string | null];
+  return [code, signal, said];
+}
+
 describe("kite commit", () => {
   test("commits the caller's lines, leaves the others' in the file and what they staged in the index", async () => {
     const dir = repository("lines");
@@ -46,7 +60,7 @@ describe("kite commit", () => {
     expect(world.read(dir, "s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
     expect(world.git(dir, "status", "--porcelain").split("\n").sort()).toEqual(["", " M b.ts", "M  s.ts"]);
     // What is left is known to be bob's.
-    const { writes } = (await world.json(dir, ["whose"])) as {
+    const { writes } = (await world.json(dir, ["whose", "."])) as {
       writes: { file: string; writers: { id: string }[] }[];
     };
     expect(writes.map(({ file, writers }) => [file, writers.map(({ id }) => id)])).toEqual([
@@ -202,8 +216,8 @@ describe("kite commit", () => {
       await world.write(name, dir, "all.ts", text);
       await world.write(name, dir, `${name}.ts`, `${name}\n`);
     }
-    const all = await Promise.all(names.map(name => world.kite(dir, ["commit", "-m", name], name)));
-    expect(all.map(({ code, err }) => [code, err])).toEqual(names.map(() => [0, ""]));
+    const all = await Promise.all(names.map(name => ran(world.startKite(dir, ["commit", "-m", name], name))));
+    expect(all).toEqual(names.map(() => [0, null, ""]));
     expect(world.git(dir, "status", "--porcelain")).toBe("");
     expect(show(dir, "HEAD:all.ts")).toBe(text);
     for (const name of names) {
@@ -225,4 +239,61 @@ describe("kite commit", () => {
     expect((await world.kite(dir, ["commit", "-m", "after"], "l-ann")).code).toBe(0);
     expect(existsSync(lock)).toBe(false);
   });
+});
+
+describe("kite commit that is killed", () => {
+  const killsKite = "kill -9 $(ps -o ppid= -p $PPID)";
+  const places: readonly (readonly [string, (dir: string) => void, boolean])[] = [
+    ["in a hook before it", dir => hook(dir, "pre-commit", "kill -9 $PPID; exit 1"), false],
+    [
+      "while it signs",
+      dir => {
+        writeFileSync(join(dir, "../sign"), `#!/bin/sh\n${killsKite}\nexit 1\n`, { mode: 0o755 });
+        world.git(dir, "config", "gpg.program", join(dir, "../sign"));
+        world.git(dir, "config", "commit.gpgSign", "true");
+      },
+      false,
+    ],
+    [
+      "between index and branch",
+      dir => hook(dir, "reference-transaction", `[ "$1" != prepared ] || { ${killsKite}; exit 1; }`),
+      false,
+    ],
+    [
+      "before the branch's lock is gone",
+      dir => hook(dir, "reference-transaction", `[ "$1" != committed ] || ${killsKite}`),
+      true,
+    ],
+    ["in a hook after it", dir => hook(dir, "post-commit", "kill -9 $PPID"), true],
+  ];
+
+  test.each(places)(
+    "%s reverts nothing, and sent again it ends as one commit",
+    async (name, plant, isDone) => {
+      const dir = repository(`killed-${name.replaceAll(/\W/g, "-")}`);
+      const [who, other] = [`k1-${name.length}`, `k2-${name.length}`];
+      await world.write(other, dir, "s.ts", "one\ntwo\nthree\nfour\nbob\n");
+      world.git(dir, "add", "s.ts");
+      await world.write(who, dir, "s.ts", "ann\ntwo\nthree\nfour\nbob\n");
+      const before = world.git(dir, "rev-parse", "HEAD").trim();
+      plant(dir);
+      const [code, signal] = await ran(world.startKite(dir, ["commit", "-m", "killed"], who));
+      expect([code, signal]).toEqual([null, "SIGKILL"]);
+      rmSync(join(dir, ".git/hooks"), { recursive: true, force: true });
+      world.git(dir, "config", "commit.gpgSign", "false");
+      expect(world.git(dir, "rev-parse", "HEAD").trim() !== before).toBe(isDone);
+      expect(world.read(dir, "s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
+      // Neither the commit nor the index takes a line of the commit back.
+      expect(show(dir, ":s.ts")).toContain(isDone ? "ann\n" : "two\n");
+      expect(await world.json(dir, ["commit", "-m", "killed"], who)).toMatchObject({ ok: true });
+      expect(world.git(dir, "rev-list", "--count", `${before}..HEAD`).trim()).toBe("1");
+      expect(show(dir, "HEAD:s.ts")).toBe("ann\ntwo\nthree\nfour\nfive\n");
+      expect(show(dir, ":s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
+      expect(readdirSync(join(dir, ".git")).filter(file => /lock|kite/.test(file))).toEqual([]);
+      const { writes } = (await world.json(dir, ["whose", "."])) as {
+        writes: { writers: { id: string }[] }[];
+      };
+      expect(writes.map(({ writers }) => writers.map(({ id }) => id))).toEqual([[other]]);
+    },
+  );
 });
