@@ -69,6 +69,11 @@ export const commands: Commands = {
     load: () => import("./own/undo-all.ts"),
     acts: true,
   },
+  try: {
+    description: "run a command on the last commit with your own lines alone",
+    load: () => import("./own/try.ts"),
+    acts: true,
+  },
   rescue: {
     description: "list what was wiped lately, and bring it back",
     load: () => import("./rescue/rescue.ts"),

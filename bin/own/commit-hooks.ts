@@ -9,7 +9,7 @@ import {
   existsSync,
   lstatSync,
   readFileSync,
-  symlinkSync,
+  realpathSync,
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
@@ -19,8 +19,9 @@ import { plain } from "../../protocol/text.ts";
 import { Refused } from "../context/with-daemon.ts";
 import { commitVariable } from "../diff/commit-check.ts";
 import { type CallerGit, ranProgram } from "./caller-git.ts";
+import { furnish } from "./dependencies.ts";
 import type { Checkout } from "./index-commit.ts";
-import { type TreeOwner, type TryTree, tryTree } from "./try-tree.ts";
+import { ownFiles, type TreeOwner, type TryTree, tryTree } from "./try-tree.ts";
 
 const names = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"] as const;
 type Name = (typeof names)[number];
@@ -112,7 +113,9 @@ export class CommitHooks {
   async #place(head: string | null, ref: string | null, index: string, tree: string): Promise<TryTree> {
     if (head === null) return { folder: this.#owner.worktree, index };
     this.#tree = await tryTree(this.#git, this.#paths, this.#owner, { commit: head, tree });
-    await linkDependencies(this.#git, this.#owner.worktree, this.#tree.folder);
+    const { worktree } = this.#owner;
+    const own = ownFiles(this.#paths, this.#owner);
+    await furnish({ git: this.#git, worktree, tree: realpathSync(this.#tree.folder), own });
     if (ref !== null) await this.#git.read(["symbolic-ref", "HEAD", ref], { cwd: this.#tree.folder });
     return this.#tree;
   }
@@ -135,19 +138,5 @@ export class CommitHooks {
       code: "not_available",
       error: `the hook ${name} refused the commit, and nothing was committed${said === "" ? "" : `: ${said}`}`,
     });
-  }
-}
-
-/** Folders of dependencies, which hooks and tests need, and git ignores. */
-const dependencies = ["node_modules", ".venv", "vendor", "target"] as const;
-
-/** Links the worktree's folders of dependencies into a try tree that does not have them. */
-async function linkDependencies(git: CallerGit, worktree: string, folder: string): Promise<void> {
-  for (const name of dependencies) {
-    const there = lstatSync(join(worktree, name), { throwIfNoEntry: false });
-    if (there?.isDirectory() !== true) continue;
-    if (lstatSync(join(folder, name), { throwIfNoEntry: false }) !== undefined) continue;
-    const { code } = await git.run(["check-ignore", "-q", "--", `${name}/`]);
-    if (code === 0) symlinkSync(join(worktree, name), join(folder, name));
   }
 }

@@ -2,8 +2,8 @@
  * The try tree of an actor: a worktree below Kite's own directory with HEAD and the actor's own lines, in which the hooks of a
  * commit and the commands of a try run.
  *
- * Invariants: an actor has at most one for each worktree, and it is used again. Only its maker's commands use it, one at a
- * time. Its HEAD is detached, but while hooks of a commit run: they see the branch. Nothing in it is anybody's only copy.
+ * Invariants: an actor has one for its commits in each worktree, and one for each try at once. They are used again. Only its
+ * maker's commands use one, one at a time. Its HEAD is detached, but while hooks of a commit run: they see the branch. Nothing in it is anybody's only copy.
  */
 
 import { createHash } from "node:crypto";
@@ -22,6 +22,8 @@ export interface TreeOwner {
   /** Null: the session's main agent. */
   readonly agent: string | null;
   readonly worktree: string;
+  /** The number of the tree, for commands that may run long; absent: the tree of commits. */
+  readonly n?: number;
 }
 
 export interface TryTree {
@@ -31,10 +33,10 @@ export interface TryTree {
 }
 
 /** Returns the path below which all that Kite keeps of one actor's forms in one worktree begins. */
-export function ownFiles({ tries }: Pick<KitePaths, "tries">, { id, agent, worktree }: TreeOwner): string {
-  const key = createHash("sha256")
-    .update([id, agent ?? "", worktree].join("\n"))
-    .digest("hex");
+export function ownFiles({ tries }: Pick<KitePaths, "tries">, owner: TreeOwner): string {
+  const { id, agent, worktree, n } = owner;
+  const words = [id, agent ?? "", worktree, ...(n === undefined ? [] : [n])];
+  const key = createHash("sha256").update(words.join("\n")).digest("hex");
   return join(tries, key.slice(0, 16));
 }
 
@@ -64,7 +66,6 @@ export async function tryTree(
   if (!(await isThere())) {
     // What a killed command left of it.
     rmSync(folder, { recursive: true, force: true });
-    await git.run(["worktree", "prune"]);
     const quiet = ["-c", "core.hooksPath=/dev/null"];
     await git.read([
       ...quiet,
