@@ -31,7 +31,7 @@ export interface TryTree {
 }
 
 /** Returns the path below which all that Kite keeps of one actor's forms in one worktree begins. */
-export function ownFiles({ tries }: Pick<KitePaths, "tries">, { id, agent, worktree }: TreeOwner): string {
+function ownFiles({ tries }: Pick<KitePaths, "tries">, { id, agent, worktree }: TreeOwner): string {
   const key = createHash("sha256")
     .update([id, agent ?? "", worktree].join("\n"))
     .digest("hex");
