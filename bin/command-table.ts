@@ -74,6 +74,11 @@ export const commands: Commands = {
     load: () => import("./own/try.ts"),
     acts: true,
   },
+  move: {
+    description: "take your own uncommitted lines into a new worktree on a new branch",
+    load: () => import("./own/move.ts"),
+    acts: true,
+  },
   rescue: {
     description: "list what was wiped lately, and bring it back",
     load: () => import("./rescue/rescue.ts"),

@@ -40,8 +40,6 @@ export interface NotedMove {
   readonly dir: string;
   readonly branch: string;
   readonly commit: string;
-  /** The part is in the new worktree, and may leave the shared one. */
-  readonly isThere: boolean;
 }
 
 export interface OwnNote {
@@ -57,7 +55,7 @@ export interface OwnNote {
   /** The part was brought back. */
   isBack: boolean;
   files: readonly NotedFile[];
-  move: NotedMove | null;
+  readonly move: NotedMove | null;
   /** The process of the call. */
   process: { readonly pid: number; readonly startTime: string } | null;
   /** The call that this one goes on with. */

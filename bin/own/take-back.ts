@@ -48,6 +48,8 @@ export interface Taking {
   readonly part: () => Promise<OwnPart>;
   readonly note: OwnNote;
   readonly waitMs: number;
+  /** Called before a file is taken back, with its own part as it is then. */
+  readonly beforeTaking?: (one: OwnFile) => void;
 }
 
 /** Looks at files that went on meanwhile. */
@@ -110,6 +112,7 @@ function stepsOf({ file, was, now, base, rest, isWhole }: OwnFile): readonly Ste
 
 /** Takes one file back; returns why it stays, or null. */
 async function taken(taking: Taking, { worktree }: OwnPart, one: OwnFile): Promise<string | null> {
+  taking.beforeTaking?.(one);
   for (const step of stepsOf(one)) {
     const why = await made(taking, worktree, step);
     if (why !== null) return why;
