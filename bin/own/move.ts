@@ -18,10 +18,18 @@ import { type Asker, asAsker } from "../rescue/versions.ts";
 import { clean } from "../view/text.ts";
 import { CallerGit } from "./caller-git.ts";
 import { type Caller, callerIn, ownerKey, partWithin } from "./own-caller.ts";
-import { beginNote, isBroken, type NotedMove, notesOf, type OwnNote, saveNote } from "./own-notes.ts";
+import {
+  adoptNote,
+  beginNote,
+  isBroken,
+  type NotedMove,
+  notesOf,
+  type OwnNote,
+  saveNote,
+} from "./own-notes.ts";
 import { ownStates, ownTree, placeState } from "./own-tree.ts";
 import { type OwnFile, type OwnPart, refused } from "./part.ts";
-import { mixedText, type TakenFile, takeBack, whyLeft } from "./take-back.ts";
+import { mixedText, restage, sweepBeside, type TakenFile, takeBack, whyLeft } from "./take-back.ts";
 import { openTries } from "./try-tree.ts";
 
 interface MoveFlags extends WaitFlag {
@@ -76,13 +84,14 @@ async function moved(moving: Moving): Promise<number> {
   const json = flags.json === true;
   const part = await moving.part();
   const before = notesOf(world.paths.undone, ownerKey(caller)).find(note => note.move !== null);
-  const broken = before !== undefined && isBroken(before) && flags.branch === undefined ? before : null;
+  const isSame = flags.branch === undefined || flags.branch === before?.move?.branch;
+  const broken = before !== undefined && isBroken(before) && isSame ? before : null;
   const isThere = before?.move != null && existsSync(before.move.dir) && !before.isBack;
-  if (broken === null && isThere && flags.branch === undefined && !part.files.some(isMoving))
+  if (broken === null && isThere && isSame && !part.files.some(isMoving))
     return told(world, before, [], json);
   const may = await mayMove(moving);
   if (may !== null) return may === "" ? exitCodes.failed : fail(world, json, "usage", may);
-  const note = broken ?? (await begun(moving, part));
+  const note = broken === null ? await begun(moving, part) : adoptNote(broken);
   const files = await finished(moving, note, part);
   return told(world, note, files, json);
 }
@@ -152,6 +161,8 @@ async function finished(moving: Moving, note: OwnNote, part: OwnPart): Promise<r
     const tree = await ownTree(git, `${openTries(world.paths, caller.owner)}.move`, move.commit, states);
     await fill(git, dir, move.commit, tree);
   }
+  sweepBeside(note);
+  await restage(git, caller.worktree, note.files);
   const beforeTaking = (one: OwnFile) => {
     // What was taken before the process was killed is there already, and may have gone on.
     for (const [file, state] of ownStates([one])) placeState(dir, file, state);

@@ -102,6 +102,12 @@ export function saveNote(fields: Partial<OwnNote>, note: OwnNote): void {
   renameSync(`${path}.new`, path);
 }
 
+/** Goes on with the note of a call that was killed. */
+export function adoptNote(note: OwnNote): OwnNote {
+  saveNote({ process: processAnchor(process.pid) }, note);
+  return note;
+}
+
 /** Forgets a note of a call that did nothing. */
 export function dropNote({ folder, id }: OwnNote): void {
   rmSync(join(folder, `${id}.json`), { force: true });

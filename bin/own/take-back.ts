@@ -8,8 +8,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
   chmodSync,
+  existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
+  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -23,7 +26,7 @@ import { plain } from "../../protocol/text.ts";
 import { ProgramFailed } from "../context/programs.ts";
 import { Refused } from "../context/with-daemon.ts";
 import { editFile, failureOf } from "../rescue/restore.ts";
-import { type Asker, NotWritten } from "../rescue/versions.ts";
+import { type Asker, NotWritten, onDisk } from "../rescue/versions.ts";
 import type { CallerGit } from "./caller-git.ts";
 import { checkoutOf, type Entry, entryOf, putEntries } from "./index-commit.ts";
 import { type NotedFile, type OwnNote, saveNote } from "./own-notes.ts";
@@ -62,20 +65,17 @@ export async function takeBack(taking: Taking): Promise<readonly TakenFile[]> {
     const part = await taking.part();
     const left = part.files.filter(one => done.get(one.file)?.is !== "left");
     const open = left.filter(one => one.isSeen && one.rest !== null);
+    const staging = await stagingOf(taking.git, part, open);
     let isAgain = false;
     for (const one of open) {
-      const why = await taken(taking, part, one);
+      const why = await taken(taking, part, one, staging);
       isAgain ||= why === wentOn;
       const isLast = round + 1 === roundsMax;
       if (why === null) done.set(one.file, { file: one.file, is: "taken", why, mixed: one.mixed });
       else if (why !== wentOn || isLast)
         done.set(one.file, { file: one.file, is: "left", why, mixed: one.mixed });
     }
-    await restage(
-      taking,
-      part,
-      open.filter(one => done.get(one.file)?.is === "taken"),
-    );
+    await restage(taking.git, part.worktree, taking.note.files);
     for (const one of left) if (!open.includes(one)) noteLeft(done, one);
     if (!isAgain) break;
   }
@@ -111,17 +111,27 @@ function stepsOf({ file, was, now, base, rest, isWhole }: OwnFile): readonly Ste
 }
 
 /** Takes one file back; returns why it stays, or null. */
-async function taken(taking: Taking, { worktree }: OwnPart, one: OwnFile): Promise<string | null> {
+async function taken(
+  taking: Taking,
+  { worktree }: OwnPart,
+  one: OwnFile,
+  staging: Staging,
+): Promise<string | null> {
   taking.beforeTaking?.(one);
   for (const step of stepsOf(one)) {
-    const why = await made(taking, worktree, step);
+    const why = await made(taking, worktree, step, staging);
     if (why !== null) return why;
   }
   return null;
 }
 
 /** Makes a step, noted before; returns why it was not made, or null. */
-async function made(taking: Taking, worktree: string, { file, now, next }: Step): Promise<string | null> {
+async function made(
+  taking: Taking,
+  worktree: string,
+  { file, now, next }: Step,
+  staging: Staging,
+): Promise<string | null> {
   const { asker, note, waitMs } = taking;
   const path = join(worktree, file);
   if (next !== null && next.mode !== null && next.content === null) return "it is longer than Kite writes";
@@ -135,10 +145,10 @@ async function made(taking: Taking, worktree: string, { file, now, next }: Step)
       link: isLink ? (now?.content?.toString("latin1") ?? null) : null,
       mode: stat === undefined || isLink ? null : stat.mode & 0o777,
       wrote: stampOf(next),
-      staged: null,
+      staged: staging.get(file) ?? null,
     };
     saveNote({ ...note, files: [...note.files.filter(old => old.file !== file), noted] }, note);
-    put(worktree, path, now, next);
+    put(worktree, path, now, next, note.id);
   };
   // No version has a link: the note itself has where it leads.
   if (now?.mode === "120000" || (now?.mode === null && next?.mode === "120000"))
@@ -180,8 +190,14 @@ export function stampOf(state: FileState | null): string | null {
   return `${state.mode} ${hashOf(state.content)}`;
 }
 
-/** Gives a path another state, if it still has the one that it had. Nobody sees a part of it. Throws `NotWritten`. */
-export function put(root: string, path: string, was: FileState | null, next: FileState | null): void {
+/** Gives a path another state for a note, if it still has the one that it had. Nobody sees a part of it. Throws `NotWritten`. */
+export function put(
+  root: string,
+  path: string,
+  was: FileState | null,
+  next: FileState | null,
+  id: string,
+): void {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (!hasState(path, was) || (stat?.isDirectory() === true && next?.mode !== null))
     throw new NotWritten(wentOn);
@@ -191,7 +207,7 @@ export function put(root: string, path: string, was: FileState | null, next: Fil
     return;
   }
   mkdirSync(dirname(path), { recursive: true });
-  const temporary = join(dirname(path), `.kite-${randomBytes(6).toString("hex")}`);
+  const temporary = join(dirname(path), `.kite-${id}-${randomBytes(6).toString("hex")}`);
   try {
     if (next.mode === "120000") symlinkSync(next.content, temporary);
     else {
@@ -215,13 +231,15 @@ function bitsOf(old: number, mode: string): number {
 
 // The index: what of a file the caller staged goes with its lines.
 
-/** Stages for each file what is left of it, unless something else than the caller's part is staged. */
-async function restage(taking: Taking, { head }: OwnPart, files: readonly OwnFile[]): Promise<void> {
-  const { git, note } = taking;
+/** What is staged of a file, and what will be. */
+type Staging = ReadonlyMap<string, NonNullable<NotedFile["staged"]>>;
+
+/** Returns for each file what is to be staged of what is left of it. What is staged besides the caller's part stays. */
+async function stagingOf(git: CallerGit, { head }: OwnPart, files: readonly OwnFile[]): Promise<Staging> {
+  const changes = new Map<string, NonNullable<NotedFile["staged"]>>();
   const names = files.flatMap(({ file, was, isWhole }) => (was === null || !isWhole ? [file] : [was, file]));
-  if (names.length === 0 || head === null) return;
+  if (names.length === 0 || head === null) return changes;
   const [staged, committed] = [await stagedOf(git, names), await committedOf(git, head, names)];
-  const changes = new Map<string, { readonly from: Entry; readonly to: Entry }>();
   for (const one of files) {
     for (const { file, now, next } of stepsOf(one)) {
       const [from, base] = [staged.get(file) ?? absent(file), committed.get(file) ?? absent(file)];
@@ -232,13 +250,41 @@ async function restage(taking: Taking, { head }: OwnPart, files: readonly OwnFil
         changes.set(file, { from, to: await entryOf(git, file, next) });
     }
   }
-  if (changes.size === 0) return;
-  const noted = note.files.map(one => ({ ...one, staged: changes.get(one.file) ?? one.staged }));
-  saveNote({ files: noted }, note);
-  await stage(
+  return changes;
+}
+
+/** Stages what is left of the files that were taken back, also by a call that was killed before it did. */
+export async function restage(git: CallerGit, worktree: string, files: readonly NotedFile[]): Promise<void> {
+  const due = files.filter(({ staged }) => staged !== null);
+  const now = await stagedOf(
     git,
-    [...changes.values()].map(({ to }) => to),
+    due.map(({ file }) => file),
   );
+  const entries: Entry[] = [];
+  for (const { file, staged, wrote } of due) {
+    const here = now.get(file) ?? absent(file);
+    if (staged === null || here === "unmerged" || !isSameEntry(here, staged.from)) continue;
+    if (stampOf(stateAt(join(worktree, file))) === wrote) entries.push(staged.to);
+  }
+  if (entries.length > 0) await stage(git, entries);
+}
+
+/** What stands at a path. */
+export function stateAt(path: string): FileState {
+  const disk = onDisk(path);
+  if (disk.is === "file")
+    return { content: disk.content, mode: (disk.mode & 0o100) === 0 ? "100644" : "100755" };
+  const isLink = disk.is === "odd" && disk.what === "a link";
+  return isLink ? { content: readlinkSync(path, "buffer"), mode: "120000" } : noFile;
+}
+
+/** Removes what a call that was killed left beside the file that it wrote. */
+export function sweepBeside({ id, worktree, files }: OwnNote): void {
+  const last = files.at(-1);
+  if (last === undefined) return;
+  const folder = dirname(join(worktree, last.file));
+  for (const name of existsSync(folder) ? readdirSync(folder) : [])
+    if (name.startsWith(`.kite-${id}-`)) rmSync(join(folder, name), { force: true });
 }
 
 /** Writes entries of the shared index as soon as no other program writes it. Throws `ProgramFailed`. */

@@ -1,6 +1,5 @@
 /** `kite undo --all` takes the caller's own lines since the last commit back, in all files or some, and brings them back. */
 
-import { readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { plain } from "../../protocol/text.ts";
@@ -39,9 +38,12 @@ import {
   isSameEntry,
   mixedText,
   put,
+  restage,
   stage,
   stagedOf,
   stampOf,
+  stateAt,
+  sweepBeside,
   type TakenFile,
   takeBack,
   unseen,
@@ -109,10 +111,14 @@ async function takeAll(
     note => note.move === null && !note.isBack,
   );
   const after = before !== undefined && isBroken(before) ? before.id : null;
+  const git = new CallerGit(world.env, caller.worktree);
+  if (before !== undefined && after !== null) {
+    sweepBeside(before);
+    await restage(git, caller.worktree, before.files);
+  }
   const { worktree } = caller;
   const owner = ownerKey(caller);
   const note = beginNote(world.paths.undone, { at: world.now(), worktree, owner, after });
-  const git = new CallerGit(world.env, worktree);
   const files = await takeBack({ asker, git, part, note, waitMs });
   if (note.files.length === 0 && after === null) {
     dropNote(note);
@@ -309,17 +315,17 @@ async function stateBefore(asker: Asker, path: string, noted: NotedFile): Promis
 async function placedBack(
   asker: Asker,
   texts: Texts,
-  { worktree }: OwnNote,
+  { worktree, id }: OwnNote,
   { file, wrote }: NotedFile,
   was: FileState,
   waitMs: number,
 ): Promise<BackFile> {
   const path = join(worktree, file);
   const disk = onDisk(path);
-  const now: FileState = stateNow(path, disk);
+  const now = stateAt(path);
   const left = (why: string): BackFile => ({ file, is: "left", why });
   if (stampOf(now) === wrote) {
-    const write = () => put(worktree, path, now, was);
+    const write = () => put(worktree, path, now, was, id);
     const isLink = was.mode === "120000" || now.mode === "120000";
     const why = isLink ? failureOf(write) : await editAlone(asker, path, write, waitMs);
     return why === null ? { file, is: "back", why } : left(why);
@@ -338,16 +344,6 @@ async function placedBack(
   const write = () => replaceFile(path, disk, outcome.content, modeOf(disk));
   const why = await editAlone(asker, path, write, waitMs);
   return why === null ? { file, is: "merged", why } : left(why);
-}
-
-function stateNow(path: string, disk: ReturnType<typeof onDisk>): FileState {
-  if (disk.is === "file")
-    return { content: disk.content, mode: (disk.mode & 0o100) === 0 ? "100644" : "100755" };
-  if (disk.is === "odd" && disk.what === "a link") {
-    const link: FileState = { content: readlinkSync(path, "buffer"), mode: "120000" };
-    return link;
-  }
-  return { content: null, mode: null };
 }
 
 export function add(command: Command, run: Run): void {
