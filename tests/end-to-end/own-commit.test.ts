@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { KiteProcess } from "./kite.ts";
+import { type KiteProcess, kiteProgram } from "./kite.ts";
+import { RescueWorld } from "./rescue-world.ts";
 import { RestoreWorld } from "./restore-world.ts";
 
 const world = new RestoreWorld();
@@ -214,7 +215,6 @@ describe("kite commit", () => {
     for (const name of names) {
       text = text.replace(`${name}\n`, `${name} wrote\n`);
       await world.write(name, dir, "all.ts", text);
-      await world.write(name, dir, `${name}.ts`, `${name}\n`);
     }
     const all = await Promise.all(names.map(name => ran(world.startKite(dir, ["commit", "-m", name], name))));
     expect(all).toEqual(names.map(() => [0, null, ""]));
@@ -226,10 +226,86 @@ describe("kite commit", () => {
         .git(dir, "show", "--format=", id)
         .split("\n")
         .filter(line => /^[+-][^+-]/.test(line));
-      expect(changed.sort()).toEqual([`+${name}`, `+${name} wrote`, `-${name}`]);
+      expect(changed.sort()).toEqual([`+${name} wrote`, `-${name}`]);
     }
     expect(readdirSync(join(dir, ".git")).filter(name => name.includes("lock"))).toEqual([]);
   }, 120_000);
+
+  test("reads a file with an edit in flight after that edit", async () => {
+    const dir = repository("flight");
+    await world.write("i-ann", dir, "s.ts", "ann\ntwo\nthree\nfour\nfive\n");
+    await world.event("i-ann", dir, { hook_event_name: "Stop" });
+    const path = join(dir, "s.ts");
+    const text = "ann\ntwo\nthree\nfour\nbob\n";
+    const call = world.call("Write", { file_path: path, content: text }, { filePath: path, content: text });
+    await world.event("i-bob", dir, { hook_event_name: "PreToolUse", ...call });
+    const committing = world.kite(dir, ["commit", "-m", "ann"], "i-ann");
+    // Half of what the edit writes.
+    world.put(dir, "s.ts", "ann\ntwo\nbob\n");
+    expect(await Promise.race([committing, world.settled().then(() => "waits")])).toBe("waits");
+    world.put(dir, "s.ts", text);
+    await world.event("i-bob", dir, { hook_event_name: "PostToolUse", ...call });
+    expect((await committing).code).toBe(0);
+    expect(show(dir, "HEAD:s.ts")).toBe("ann\ntwo\nthree\nfour\nfive\n");
+  });
+
+  test("takes the lines of a main agent's ended agents along, and not those of an active one", async () => {
+    const dir = repository("agents");
+    const asAgent = async (agent: string, file: string, text: string, ends: boolean) => {
+      const own = { agent_id: agent, agent_type: "Explore" };
+      const path = join(dir, file);
+      const call = world.call("Write", { file_path: path, content: text }, { filePath: path, content: text });
+      await world.event("s-ann", dir, { hook_event_name: "SubagentStart", ...own });
+      await world.event("s-ann", dir, { hook_event_name: "PreToolUse", ...own, ...call });
+      world.put(dir, file, text);
+      await world.event("s-ann", dir, { hook_event_name: "PostToolUse", ...own, ...call });
+      if (ends) await world.event("s-ann", dir, { hook_event_name: "SubagentStop", ...own });
+      await world.settled();
+    };
+    await world.event("s-ann", dir, { hook_event_name: "SessionStart", source: "startup" });
+    await asAgent("sub-1", "s.ts", "one\nended\nthree\nfour\nfive\n", true);
+    await asAgent("sub-2", "a.ts", "a.ts\nactive\n", false);
+    expect((await world.kite(dir, ["commit", "-m", "main"], "s-ann")).code).toBe(0);
+    expect(show(dir, "HEAD:s.ts")).toContain("ended");
+    expect(show(dir, "HEAD:a.ts")).toBe("a.ts\n");
+  });
+
+  test("stays beside plain git commits, and keeps a hook's change out of a file that others went on with", async () => {
+    const dir = repository("beside");
+    hook(dir, "pre-commit", "sed -i s/ann/Ann/ s.ts && git add s.ts");
+    await world.write("b-bob", dir, "s.ts", "one\ntwo\nthree\nfour\nbob\n");
+    await world.write("b-ann", dir, "s.ts", "ann\ntwo\nthree\nfour\nbob\n");
+    const done = await world.kite(dir, ["commit", "-m", "ann"], "b-ann");
+    expect(done.out).toContain("A hook changed s.ts in the commit; the file here stays as it is");
+    expect(show(dir, "HEAD:s.ts")).toBe("Ann\ntwo\nthree\nfour\nfive\n");
+    expect(world.read(dir, "s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
+    // The branch moves while the hook runs, in another file.
+    await world.write("b-ann", dir, "a.ts", "ann\n");
+    const moves = "p=$(git rev-parse HEAD); t=$(git rev-parse HEAD^{tree})";
+    const count = join(dir, "../hook-runs");
+    hook(
+      dir,
+      "pre-commit",
+      `echo run >> ${count}; unset GIT_INDEX_FILE; ${moves}; git update-ref refs/heads/main $(git commit-tree $t -p $p -m between)`,
+    );
+    expect((await world.kite(dir, ["commit", "-m", "a"], "b-ann")).code).toBe(0);
+    expect(world.git(dir, "log", "--format=%s", "-3").split("\n")).toEqual(["a", "between", "ann", ""]);
+    expect(world.read(dir, "../hook-runs")).toBe("run\n");
+  });
+
+  test("passes the guard and Kite's own commit hook, where git's commit of all would not", async () => {
+    const dir = repository("guard");
+    hook(dir, "pre-commit", `"${process.execPath}" "${kiteProgram}" commit-check || exit 1`);
+    await world.write("q-ann", dir, "s.ts", "ann\ntwo\nthree\nfour\nfive\n");
+    // Bob's turn goes on: it holds the file.
+    await RescueWorld.prototype.write.call(world, "q-bob", dir, "s.ts", "ann\ntwo\nthree\nfour\nbob\n");
+    const denied = await world.line("q-ann", dir, "git commit -qam all", () => expect.unreachable());
+    expect(denied).toContain('"deny"');
+    const line = 'kite commit -m "mine"';
+    expect(await world.line("q-ann", dir, line, () => {})).not.toContain('"deny"');
+    expect(await world.kite(dir, ["commit", "-m", "mine"], "q-ann")).toMatchObject({ code: 0 });
+    expect(show(dir, "HEAD:s.ts")).toBe("ann\ntwo\nthree\nfour\nfive\n");
+  });
 
   test("removes a lock that a killed command of Kite left, and no other", async () => {
     const dir = repository("left");
@@ -239,6 +315,42 @@ describe("kite commit", () => {
     expect((await world.kite(dir, ["commit", "-m", "after"], "l-ann")).code).toBe(0);
     expect(existsSync(lock)).toBe(false);
   });
+});
+
+test("without versions a file of several is one piece, which stays", async () => {
+  const off = new RestoreWorld();
+  mkdirSync(off.paths.home, { recursive: true, mode: 0o700 });
+  writeFileSync(join(off.paths.home, "config.json"), '{"rescue": "off"}', { mode: 0o600 });
+  await off.start();
+  const dir = off.repo("off");
+  await off.write("o-ann", dir, "a.ts", "a.ts\nann\n");
+  await off.write("o-bob", dir, "a.ts", "a.ts\nann\nbob\n");
+  await off.write("o-ann", dir, "b.ts", "b.ts\nann\n");
+  const done = await off.kite(dir, ["commit", "-m", "mine"], "o-ann");
+  expect(done).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("Not committed in a.ts: it is one piece"),
+  });
+  expect(off.git(dir, "show", "HEAD:b.ts")).toBe("b.ts\nann\n");
+  expect(off.git(dir, "show", "HEAD:a.ts")).toBe("a.ts\n");
+  await off.dispose();
+});
+
+test("the trees of agents that have ended are removed, and no view has one", async () => {
+  const dir = repository("trees");
+  hook(dir, "pre-commit", "exit 0");
+  await world.write("p-ann", dir, "a.ts", "ann\n");
+  expect((await world.kite(dir, ["commit", "-m", "a"], "p-ann")).code).toBe(0);
+  const trees = () =>
+    readdirSync(world.paths.tries).filter(name => existsSync(join(world.paths.tries, name, ".git")));
+  const before = trees();
+  expect(before.length).toBeGreaterThan(0);
+  const { out } = await world.kite(dir, ["status", "--json"]);
+  expect(out).not.toContain("/tries/");
+  await world.event("p-ann", dir, { hook_event_name: "SessionEnd", reason: "exit" });
+  expect((await world.kite(dir, ["agents", "prune"])).code).toBe(0);
+  expect(trees().length).toBeLessThan(before.length);
+  expect(world.git(dir, "worktree", "list").trim().split("\n")).toHaveLength(1);
 });
 
 describe("kite commit that is killed", () => {
