@@ -88,12 +88,12 @@ async function moved(moving: Moving): Promise<number> {
   const broken = before !== undefined && isBroken(before) && isSame ? before : null;
   const isThere = before?.move != null && existsSync(before.move.dir) && !before.isBack;
   if (broken === null && isThere && isSame && !part.files.some(isMoving))
-    return told(world, before, [], json);
+    return reportMove(world, before, [], json);
   const may = await mayMove(moving);
   if (may !== null) return may === "" ? exitCodes.failed : fail(world, json, "usage", may);
   const note = broken === null ? await begun(moving, part) : adoptNote(broken);
   const files = await finished(moving, note, part);
-  return told(world, note, files, json);
+  return reportMove(world, note, files, json);
 }
 
 /** Returns null if the caller may move the part; else why not, or "" if the person said no. */
@@ -196,7 +196,7 @@ async function fill(git: CallerGit, dir: string, commit: string, tree: string): 
   await git.run([...quiet, "update-index", "-q", "--refresh"], at);
 }
 
-function told(world: ProcessContext, note: OwnNote, files: readonly TakenFile[], json: boolean): number {
+function reportMove(world: ProcessContext, note: OwnNote, files: readonly TakenFile[], json: boolean): number {
   const { move, id } = note;
   if (move === null) throw new Error("a note of a move without its place");
   const { dir, branch } = move;

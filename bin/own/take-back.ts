@@ -180,7 +180,7 @@ function isKept(now: FileState | null, before: VersionRow | null): boolean {
   return now.content !== null && before?.hash === hashOf(now.content);
 }
 
-export function hashOf(content: Buffer): string {
+function hashOf(content: Buffer): string {
   return createHash("sha256").update(content).digest("hex");
 }
 

@@ -3,7 +3,8 @@
  * commit and the commands of a try run.
  *
  * Invariants: an actor has one for its commits in each worktree, and one for each try at once. They are used again. Only its
- * maker's commands use one, one at a time. Its HEAD is detached, but while hooks of a commit run: they see the branch. Nothing in it is anybody's only copy.
+ * maker's commands use one, one at a time. Its HEAD is detached, but while hooks of a commit run: they see the branch. Nothing
+ * in it is anybody's only copy.
  */
 
 import { createHash } from "node:crypto";

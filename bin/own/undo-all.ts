@@ -125,7 +125,7 @@ async function takeAll(
     return nothingTaken(world, caller, files, before, json);
   }
   saveNote({ isDone: true }, note);
-  return told(world, files, note, json);
+  return reportTaken(world, files, note, json);
 }
 
 /** Returns null if the caller may take the part back; else why not, or "" if the person said no. */
@@ -151,7 +151,7 @@ function isFailed({ is, why }: TakenFile): boolean {
   return is === "left" && why !== null && why !== unseen;
 }
 
-function told(world: ProcessContext, files: readonly TakenFile[], note: OwnNote, json: boolean): number {
+function reportTaken(world: ProcessContext, files: readonly TakenFile[], note: OwnNote, json: boolean): number {
   const code = files.some(isFailed) ? exitCodes.failed : exitCodes.done;
   if (json) {
     printJson(world, { ok: true, undo: note.id, back: backLine(note), files });
