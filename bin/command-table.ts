@@ -59,9 +59,24 @@ export const commands: Commands = {
     load: () => import("./diff/diff.ts"),
     acts: true,
   },
+  commit: {
+    description: "commit your own lines of a shared checkout, and nobody else's",
+    load: () => import("./own/commit.ts"),
+    acts: true,
+  },
   undo: {
     description: "take changes of a file back, and keep what others wrote since",
-    load: () => import("./rescue/undo.ts"),
+    load: () => import("./own/undo-all.ts"),
+    acts: true,
+  },
+  try: {
+    description: "run a command on the last commit with your own lines alone",
+    load: () => import("./own/try.ts"),
+    acts: true,
+  },
+  move: {
+    description: "take your own uncommitted lines into a new worktree on a new branch",
+    load: () => import("./own/move.ts"),
     acts: true,
   },
   rescue: {

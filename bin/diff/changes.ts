@@ -1,19 +1,20 @@
 /** What a file was and is, and what of the difference each writer made. */
 
+import { createHash } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { ActorRow } from "../../protocol/schemas/lock.ts";
 import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import type { WriterRow } from "../../protocol/work.ts";
 import { findRepository } from "../context/project.ts";
-import { contentOf as bytesOf, type Hunk, isBinary, linesOf, type Texts } from "../rescue/texts.ts";
+import { Attribution, type FileEvent, type Hunks, nobody } from "../rescue/attribution.ts";
+import { isBinary, type Texts } from "../rescue/texts.ts";
 import {
   type Asker,
   type Commits,
   type CommittedFile,
   contentOf,
   type OnDisk,
-  uncommittedOf,
   versionsOf,
 } from "../rescue/versions.ts";
 
@@ -32,119 +33,83 @@ interface Part {
   readonly content: Buffer;
 }
 
-interface Line {
-  readonly text: string;
-  /** Which line of the commit it is, or who wrote it. */
-  readonly from: number | string;
-}
-
-/** A place where the file differs from the commit. */
-interface Place {
-  readonly start: number;
-  readonly removed: number;
-  readonly lines: readonly string[];
-  readonly writers: ReadonlySet<string>;
-}
-
 /**
- * Returns the parts, in the order in which they begin. `states` are the file's contents since the commit, the first one first, the
- * last one as it is now.
+ * Returns the parts, in the order in which they begin. `events` are what happened to the file since the commit, the last one as it
+ * is now.
  */
 export async function partsOf(
-  hunks: (before: Buffer, after: Buffer) => Promise<readonly Hunk[]>,
+  hunks: Hunks,
   committed: Buffer,
-  states: readonly Written[],
+  events: readonly (FileEvent<Written["by"]> | Written)[],
 ): Promise<readonly Part[]> {
-  const base = linesOf(committed);
-  const writers = new Map<string, Written["by"]>();
-  /** Who removed each line of the commit. */
-  const removers = new Map<number, string>();
-  let lines: readonly Line[] = base.map((text, from) => ({ text, from }));
-  let before = committed;
-  const known: { readonly content: Buffer; readonly lines: readonly Line[] }[] = [{ content: before, lines }];
-  for (const { by, content } of states) {
-    const key = by === null ? "" : `${by.id}\n${by.agent ?? ""}`;
-    writers.set(key, by);
-    const same = known.find(one => one.content.equals(content));
-    if (same !== undefined) {
-      // Who brings a content back did not write its lines.
-      lines = same.lines;
-      before = content;
-      continue;
-    }
-    const after = linesOf(content);
-    const next: Line[] = [];
-    let at = 0;
-    for (const hunk of await hunks(before, content)) {
-      next.push(...lines.slice(at, hunk.before.start));
-      at = hunk.before.start + hunk.before.lines;
-      for (const { from } of lines.slice(hunk.before.start, at))
-        if (typeof from === "number") removers.set(from, key);
-      const { start, lines: count } = hunk.after;
-      for (const text of after.slice(start, start + count)) next.push({ text, from: key });
-    }
-    lines = [...next, ...lines.slice(at)];
-    before = content;
-    known.push({ content, lines });
-  }
-  const places = placesOf(base, lines, removers);
-  const groups = new Map<string, Place[]>();
-  for (const place of places) {
-    const key = [...place.writers].sort().join("\0");
-    groups.set(key, [...(groups.get(key) ?? []), place]);
-  }
-  return [...groups.values()].map(own => ({
-    writers: [...(own[0]?.writers ?? [])].map(key => writers.get(key) ?? null),
-    content: withPlaces(base, own),
+  const all = events.map(one => ("is" in one ? one : { is: "written" as const, ...one }));
+  const found = await Attribution.of(hunks, writerKey, committed, all);
+  const parts = new Map<string, readonly string[]>();
+  for (const { writers } of found.groups()) parts.set(writers.join("\0"), writers);
+  return [...parts].map(([key, writers]) => ({
+    writers: writers.map(one => found.writers.get(one) ?? null),
+    content: found.content(group => group.writers.join("\0") === key),
   }));
 }
 
-function placesOf(
-  base: readonly string[],
-  lines: readonly Line[],
-  removers: ReadonlyMap<number, string>,
-): Place[] {
-  const places: Place[] = [];
-  let at = 0;
-  let fresh: { readonly text: string; readonly by: string }[] = [];
-  const end = (next: number) => {
-    const start = at;
-    const removed = next - start;
-    const isUnchanged = removed === fresh.length && fresh.every(({ text }, i) => text === base[start + i]);
-    if (!isUnchanged) {
-      const gone = Array.from({ length: removed }, (_, i) => removers.get(start + i) ?? "");
-      const all = new Set([...gone, ...fresh.map(({ by }) => by)]);
-      // Lines that were only added lie beside each other, whoever added them.
-      const groups = removed === 0 ? [...all].map(by => new Set([by])) : [all];
-      for (const writers of groups)
-        places.push({
-          ...{ start, removed, writers },
-          lines: fresh.flatMap(({ text, by }) => (writers.has(by) ? [text] : [])),
-        });
-    }
-    fresh = [];
-  };
-  for (const { text, from } of lines) {
-    if (typeof from === "string") {
-      fresh.push({ text, by: from });
-      continue;
-    }
-    if (from > at || fresh.length > 0) end(from);
-    at = from + 1;
-  }
-  if (at < base.length || fresh.length > 0) end(base.length);
-  return places;
+/** Names a writer among those of one file. */
+export function writerKey(by: Written["by"]): string {
+  return by === null ? nobody : `${by.id}\n${by.agent ?? ""}`;
 }
 
-function withPlaces(base: readonly string[], places: readonly Place[]): Buffer {
-  const lines: string[] = [];
-  let at = 0;
-  for (const { start, removed, lines: own } of places) {
-    lines.push(...base.slice(at, start), ...own);
-    at = start + removed;
-  }
-  return bytesOf([...lines, ...base.slice(at)]);
+// What happened to a file since it was last as committed: its kept versions, and the contents that the branch had of it.
+
+/** Versions of one file that are looked at. */
+const rowsMax = 256;
+
+interface History {
+  /** What was committed when it began. */
+  readonly base: Buffer;
+  readonly events: readonly FileEvent<VersionRow["by"]>[];
+  /** The versions since, the latest first. */
+  readonly versions: readonly VersionRow[];
 }
+
+/**
+ * Returns the history, without what the file has now. `rows` are the file's versions, the latest first; `head` is what the
+ * commit that is checked out has of it; `committedAt` what another commit has, null: nothing.
+ */
+async function historyOf(
+  rows: readonly VersionRow[],
+  head: Buffer | null,
+  committedAt: (commit: string | null) => Promise<Buffer | null>,
+): Promise<History> {
+  const nothing = Buffer.alloc(0);
+  const committed = new Map(head === null ? [] : [[hashOf(head), head]]);
+  const versions: { readonly row: VersionRow; readonly base: Buffer }[] = [];
+  let base: Buffer | null = null;
+  for (const row of rows.slice(0, rowsMax)) {
+    const before = await committedAt(row.base);
+    if (before !== null) committed.set(hashOf(before), before);
+    // The file was as committed then: all that came before is in that commit, or was taken back.
+    base = committed.get(row.hash) ?? null;
+    if (base !== null) break;
+    versions.push({ row, base: before ?? nothing });
+  }
+  const events: FileEvent<VersionRow["by"]>[] = [];
+  for (const { row, base: before } of versions.toReversed()) {
+    const content = await contentOf(row);
+    if (content === null || isBinary(content)) continue;
+    events.push({ is: "committed", content: before }, { is: "written", by: row.by, content });
+  }
+  events.push({ is: "committed", content: head ?? nothing });
+  return {
+    base: base ?? versions.at(-1)?.base ?? head ?? nothing,
+    events,
+    versions: versions.map(({ row }) => row),
+  };
+}
+
+function hashOf(content: Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+// What of a file differs, by writer.
 
 /** A difference of one file. */
 export interface Change {
@@ -181,6 +146,29 @@ export function differs({ before, after }: Pick<Change, "before" | "after">): bo
   return before === null || after === null ? before !== after : !before.equals(after);
 }
 
+/** Returns the history of a file, also of the time before it was renamed. */
+export async function historyAt(
+  asker: Asker,
+  { worktree, file, was, before }: Pick<Candidate, "worktree" | "file" | "was" | "before">,
+  contentIn: (commit: string | null, file: string) => Promise<Buffer | null>,
+): Promise<History> {
+  const names = was === null ? [file] : [was, file];
+  const rows: VersionRow[] = [];
+  for (const name of names) {
+    const path = join(worktree, name);
+    // The daemon follows a link: the versions of where it leads are not its own.
+    rows.push(...(await versionsOf(asker, path)).filter(row => row.path === path));
+  }
+  rows.sort((a, b) => numberOf(b) - numberOf(a));
+  return historyOf(rows, before, async commit => {
+    for (const name of names) {
+      const content = await contentIn(commit, name);
+      if (content !== null) return content;
+    }
+    return null;
+  });
+}
+
 /** Returns the parts of a file that differs, by writer; as one with `isOne`. Throws `ProgramFailed`. */
 export async function changesOf(
   asker: Asker,
@@ -188,31 +176,21 @@ export async function changesOf(
   one: Candidate,
   isOne: boolean,
 ): Promise<readonly Change[]> {
-  const { worktree, was, before, after, known } = one;
+  const { worktree, before, after, known } = one;
   const { known: _, ...place } = one;
   const all = { ...place, isWhole: false };
   if (isOne) return [{ ...all, writers: null }];
-  const names = was === null ? [one.file] : [was, one.file];
-  const versions: VersionRow[] = [];
-  for (const file of names) {
-    const rows = await versionsOf(asker, join(worktree, file));
-    versions.push(...(await uncommittedOf(commits, { worktree, file }, rows)).versions);
-  }
-  versions.sort((a, b) => numberOf(a) - numberOf(b));
+  const history = await historyAt(asker, one, (commit, file) => commits.content(commit, { worktree, file }));
+  const { versions } = history;
   const [latest] = known;
   // Who removed a file wrote it last: no version has that.
   if (after === null && latest?.by === "shell") return [{ ...all, writers: [latest] }];
   if (versions.length === 0) return [{ ...all, writers: known.length === 0 ? [null] : known, isWhole: true }];
   const [base, now] = [before ?? Buffer.alloc(0), after ?? Buffer.alloc(0)];
-  const last = versions.at(-1);
+  const [last] = versions;
   if (isBinary(base) || isBinary(now)) return [{ ...all, writers: [last?.by ?? null] }];
-  const states: Written[] = [];
-  for (const row of versions) {
-    const content = await contentOf(row);
-    if (content !== null && !isBinary(content)) states.push({ by: row.by, content });
-  }
-  if (states.at(-1)?.content.equals(now) !== true) states.push({ by: null, content: now });
-  const parts = await partsOf((from, to) => texts.hunks(from, to), base, states);
+  const events = [...history.events, { by: null, content: now }];
+  const parts = await partsOf((from, to) => texts.hunks(from, to), history.base, events);
   // An empty file, or one that was only renamed, has no lines that anybody wrote.
   if (parts.length === 0) return [{ ...all, writers: [last?.by ?? null] }];
   const isGone = after === null && parts.length === 1;

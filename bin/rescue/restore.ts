@@ -36,6 +36,16 @@ interface Placing {
   readonly version: Pick<VersionRow, "version" | "path">;
 }
 
+/** A change of a file that its caller makes. */
+interface Edit {
+  /** Absolute and real. */
+  readonly path: string;
+  /** The version that it brings back; null: none. */
+  readonly version: Pick<VersionRow, "version" | "path"> | null;
+  /** Makes it. `before` is the version of what the file was; null: there was no file. */
+  readonly write: (before: VersionRow | null) => void;
+}
+
 interface Placed {
   /** The version that has what the file was; null: there was no file. */
   readonly before: string | null;
@@ -65,29 +75,37 @@ export function waitOf({ wait }: WaitFlag): number | string {
 }
 
 /** Writes the file. Throws `Refused` before anything is written. */
-export async function writeBack(
-  { client, acting }: Pick<Asker, "client" | "acting">,
-  placing: Placing,
+export function writeBack(
+  asker: Pick<Asker, "client" | "acting">,
+  { path, was, content, mode, version }: Placing,
   waitMs: number,
 ): Promise<Placed> {
-  const { path, version } = placing;
+  return editFile(asker, { path, version, write: () => replaceFile(path, was, content, mode) }, waitMs);
+}
+
+/** Changes a file as an edit of whoever asks. Throws `Refused` before anything is changed, and what `write` throws of its own. */
+export async function editFile(
+  { client, acting }: Pick<Asker, "client" | "acting">,
+  { path, version, write }: Edit,
+  waitMs: number,
+): Promise<Placed> {
   const actor = acting ?? {};
-  const into = version.path === path ? {} : { into: path };
-  const begun = await ask(client, "restore_begin", {
-    ...actor,
-    ...into,
-    ...{ version: version.version, waitMs },
-  });
-  const error = begun.path === path ? written(placing) : `${plain(path)} is a link now, or lies behind one`;
+  const named = version === null ? {} : { version: version.version };
+  const into = version?.path === path ? {} : { into: path };
+  const begun = await ask(client, "restore_begin", { ...actor, ...named, ...into, waitMs });
+  const error =
+    begun.path === path
+      ? failureOf(() => write(begun.before))
+      : `${plain(path)} is a link now, or lies behind one`;
   const end = { ...actor, restore: begun.restore, wrote: error === null };
   const { version: kept } = await ask(client, "restore_end", end);
   return { before: begun.before?.version ?? null, version: kept?.version ?? null, error };
 }
 
 /** Writes; returns why it could not, or null. */
-function written({ path, was, content, mode }: Placing): string | null {
+export function failureOf(write: () => void): string | null {
   try {
-    replaceFile(path, was, content, mode);
+    write();
     return null;
   } catch (error) {
     if (error instanceof LocalError) return error.message;

@@ -5,18 +5,11 @@ import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { agentElsewhere } from "../context/caller.ts";
 import { isYes, terminalQuestion } from "../context/person.ts";
-import {
-  type ProcessContext,
-  print,
-  printFramed,
-  printJson,
-  type Run,
-  screenOf,
-} from "../context/process-context.ts";
+import { type ProcessContext, print, printFramed, printJson, screenOf } from "../context/process-context.ts";
 import { scopeProject } from "../context/project.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../context/with-daemon.ts";
 import { clean, paint, type Screen } from "../view/text.ts";
-import { addWait, conflictText, modeOf, type WaitFlag, waitOf, writeBack } from "./restore.ts";
+import { conflictText, modeOf, type WaitFlag, waitOf, writeBack } from "./restore.ts";
 import { authorOf, diffLines, fileWord, versionRows } from "./shown.ts";
 import { bytesOf, type Change, changed, type Outcome, Texts } from "./texts.ts";
 import {
@@ -105,7 +98,7 @@ function step(rows: readonly VersionRow[], start: number, end: number): Step {
 
 // `kite undo`: takes changes of a file back, and keeps what others wrote since where nothing overlaps.
 
-interface UndoFlags extends WaitFlag {
+export interface UndoFlags extends WaitFlag {
   readonly to?: string;
   readonly before?: string;
   readonly yes?: boolean;
@@ -134,7 +127,7 @@ interface Plan {
 }
 
 /** Returns the exit code. */
-function undo(world: ProcessContext, file: string | undefined, flags: UndoFlags): Promise<number> {
+export function undo(world: ProcessContext, file: string | undefined, flags: UndoFlags): Promise<number> {
   const json = flags.json === true;
   const waitMs = waitOf(flags);
   const wrong = typeof waitMs === "string" ? waitMs : misuse(file, flags);
@@ -381,11 +374,18 @@ one agent. A file that is gone gets back what it had. What others wrote since st
 elsewhere --yes says yes, which an agent needs to take back the work of others. What the file had before is kept: undo
 says how to have it again.
 
+With --all, undo takes back all of your own lines since the last commit, in the files (paths as git takes them) or in all of this
+worktree. Lines of others stay byte for byte. New files of yours alone go, deleted ones come back; what you staged of it goes
+with it. A line that you and another changed stays, and is named. What Kite cannot keep first stays as well. The answer has the
+one line that brings all back: --all --back u-1. A person names the agent: --of alice.
+
 An undo is an edit: it waits for the file's lock, and freezes and gates hold it back. Where lines overlap, it says so and
 leaves the file alone.
 
 --json: {"ok":true, "file", "path", "takes":["v-3"], "wouldBe", "result":"whole"|"merged"|"marked"|"same"|"none",
 "before":"v-4", "version":"v-5"}; a conflict is {"ok":false, "code":"conflict", "error", "file", "path", "conflicts"}
+--all --json: {"ok":true, "undo":"u-1"|null, "back": the line that brings all back|null, "files":[{"file", "is":"taken"|"left", "why",
+"mixed":[{"who":[names], "lines"}]}]}; --back: {"ok":true, "undo", "files":[{"file", "is":"back"|"merged"|"same"|"left", "why"}]}
 
 Exit codes: 0 done, 1 refused, in conflict or failed, 3 no daemon runs.
 
@@ -393,19 +393,18 @@ Examples:
   $ kite undo src/auth.ts
   $ kite undo src/auth.ts --to v-12
   $ kite undo --before alice                   # the last write of alice
-  $ kite undo src/auth.ts --before alice       # all that alice wrote in it since the last commit`;
+  $ kite undo src/auth.ts --before alice       # all that alice wrote in it since the last commit
+  $ kite undo --all src                        # all of your own lines below src`;
 
-export function add(command: Command, run: Run): void {
-  const undoes = command
-    .argument("[file]", "the file; without it the last write of the agent that --before names")
+/** Adds what the command takes to undo changes of one file. */
+export function addUndo(command: Command, files: string): Command {
+  return command
+    .argument(files, "the file; without it the last write of the agent that --before names")
     .option("--to <version>", "back to this version (kite history lists them)")
     .option("--before <name>", "take back what this agent wrote")
     .option("-n, --dry-run", "show what would be done, and do nothing")
     .option("-y, --yes", "do not ask")
     .option("--whole", "put the earlier version in the place of all that the file has now")
-    .option("--conflicts", "where lines overlap, write both with git's marks");
-  addWait(undoes)
-    .option("--json", "print one JSON object")
-    .addHelpText("after", help)
-    .action((file: string | undefined, flags: UndoFlags) => run(world => undo(world, file, flags)));
+    .option("--conflicts", "where lines overlap, write both with git's marks")
+    .addHelpText("after", help);
 }

@@ -37,7 +37,9 @@ const deeds: Deeds = {
         ? ["sees the kept work of all projects", "kite rescue"]
         : null,
   restore_begin: ({ id, version }) =>
-    id === undefined ? ["restores a file without a session", `kite rescue restore ${version}`] : null,
+    id === undefined
+      ? ["restores a file without a session", `kite rescue restore ${version ?? "VERSION"}`]
+      : null,
   store_share: () => ["shares a project with other machines", "kite store share"],
   store_leave: () => ["leaves a store that machines share", "kite store leave"],
   store_rejoin: () => ["gives this home another id in the store", "kite store rejoin"],

@@ -28,6 +28,9 @@ import { type Version, versionName } from "./versions.ts";
 /** As versions and the trail name it. */
 const tool = "kite rescue restore";
 
+/** What the trail says of a restore that names no version. */
+const ownPart = "its agent's own part";
+
 let restores = 0;
 
 async function beginRestore(
@@ -40,7 +43,7 @@ async function beginRestore(
   const delivery = new Delivery();
   const begun = await begin(services, rescue, request, by, call, delivery);
   const path = begun.ok === true ? begun.path : null;
-  noteReply(services, "restore_begin", by, begun, { file: path, why: request.version });
+  noteReply(services, "restore_begin", by, begun, { file: path, why: request.version ?? ownPart });
   if (begun.ok) call.reply(begun, delivery.settle);
   else {
     delivery.settle(false);
@@ -51,16 +54,49 @@ async function beginRestore(
 async function begin(
   services: RescueServices,
   rescue: Rescue,
-  { id, version: name, into, waitMs = limits.waitMs }: RequestOf<"restore_begin">,
+  request: RequestOf<"restore_begin">,
   by: Actor | null,
   call: Call,
   delivery: Delivery,
 ) {
   await rescue.settled();
   const { archive } = rescue;
+  const { id, version: name, into, waitMs = limits.waitMs } = request;
   const session = id === undefined ? undefined : services.engine.state.sessions.live.get(id);
   if (id !== undefined && session === undefined)
     return refuse("unknown_session", `no session ${id} is registered; send register first`);
+  const version = name === undefined ? null : await versionFor(rescue, session, name, into);
+  if (version !== null && isRefusal(version)) return version;
+  const file = await targetOf(services, session, into ?? version?.path ?? "", version);
+  if (isRefusal(file)) return file;
+  const held =
+    by === null ? writtenNow(services, file) : await asEdit(services, by, file, waitMs, call, delivery);
+  if (isRefusal(held)) return held;
+  const restore = `restore-${held.flight}`;
+  const end = (wrote: boolean) => endAsEdit(services, rescue, { by, file, flight: held.flight }, call, wrote);
+  const before = await keepNow(services, rescue, file, id ?? null, version === null);
+  if (before !== null && isRefusal(before)) {
+    await end(false);
+    return before;
+  }
+  open(rescue, restore, { by, file, end }, call);
+  const rowOf = (one: Version | null) => (one === null ? null : versionRow(archive, one));
+  return {
+    ok: true as const,
+    restore,
+    version: rowOf(version),
+    path: pathOf(file),
+    before: rowOf(before),
+  };
+}
+
+/** Returns the version of this name, if the session may restore it there. */
+async function versionFor(
+  { archive }: Rescue,
+  session: Session | undefined,
+  name: string,
+  into: string | undefined,
+): Promise<Version | Refusal> {
   const version = archive.versions.get(Number(name.slice(2)));
   if (version === undefined)
     return refuse("unknown_version", `Kite keeps no ${name}; kite history FILE lists the versions of a file`);
@@ -72,27 +108,7 @@ async function begin(
   }
   if (!(await archive.isThere(version)))
     return refuse("version_gone", `the content of ${name} is gone; kite history lists the other versions`);
-  const file = await targetOf(services, session, version, into);
-  if (isRefusal(file)) return file;
-  const held =
-    by === null ? writtenNow(services, file) : await asEdit(services, by, file, waitMs, call, delivery);
-  if (isRefusal(held)) return held;
-  const restore = `restore-${held.flight}`;
-  const end = (wrote: boolean) => endAsEdit(services, rescue, { by, file, flight: held.flight }, call, wrote);
-  const before = await keepNow(services, rescue, file, id ?? null);
-  if (before !== null && isRefusal(before)) {
-    await end(false);
-    return before;
-  }
-  open(rescue, restore, { by, file, end }, call);
-  const row = before === null ? null : versionRow(archive, before);
-  return {
-    ok: true as const,
-    restore,
-    version: versionRow(archive, version),
-    path: pathOf(file),
-    before: row,
-  };
+  return version;
 }
 
 /** What tells those who look on. */
@@ -127,10 +143,10 @@ async function endRestore(
 async function targetOf(
   services: RescueServices,
   session: Session | undefined,
-  version: Version,
-  into: string | undefined,
+  path: string,
+  version: Version | null,
 ): Promise<FileRef | Refusal> {
-  const found = await refs(services, "/", [into ?? version.path]);
+  const found = await refs(services, "/", [path]);
   if (isRefusal(found)) return found;
   const [file] = found;
   if (file === undefined) throw new Error("one name gave no file");
@@ -144,10 +160,17 @@ async function targetOf(
   const isGits = gitDir !== null && pathOf(file).startsWith(`${gitDir}/`);
   const isBelow =
     pathOf(file).startsWith(`${session.worktree}/`) || (gitDir !== null && isOwn(session, around));
-  return isGits || !isBelow ? foreign(`${file.file} is outside of your project`, versionName(version)) : file;
+  return isGits || !isBelow
+    ? foreign(`${file.file} is outside of your project`, version === null ? null : versionName(version))
+    : file;
 }
 
-function foreign(what: string, version: string): Refusal {
+function foreign(what: string, version: string | null): Refusal {
+  if (version === null)
+    return refuse(
+      "person_only",
+      `${what}: an agent takes back only what it wrote in its project's worktrees`,
+    );
   const error = `${what}: an agent restores versions of its own project, and into its worktrees; ask your user: kite rescue restore ${version}`;
   return refuse("person_only", error);
 }
@@ -240,13 +263,16 @@ async function keepNow(
   { keeper }: Rescue,
   file: FileRef,
   session: string | null,
+  isOwnPart: boolean,
 ): Promise<Version | null | Refusal> {
   if ((await facts.stamped(pathOf(file)))?.stamp === null) return null;
   const outcome = await keeper.keep(toKeep(file, session, clock.wall()), () => false);
   if (outcome.is === "kept") return outcome.version;
   if (outcome.is === "gone") return null;
   const why = outcome.is === "nothing" ? "it lies where Kite keeps nothing" : outcome.why;
-  const error = `what is in ${file.file} now is not kept (${why}), so nothing is restored over it; restore into a file that is not there`;
+  const error = isOwnPart
+    ? `Kite cannot keep what it has now (${why})`
+    : `what is in ${file.file} now is not kept (${why}), so nothing is restored over it; restore into a file that is not there`;
   return refuse("not_kept", error, { path: pathOf(file) });
 }
 

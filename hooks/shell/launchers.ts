@@ -46,8 +46,10 @@ interface Wrapper extends OptionNames {
   readonly leavesHome?: true;
   /** With one of these options it runs nothing. */
   readonly idle?: RegExp;
-  /** If its first word is this, the program comes after `--`; without that it runs nothing. */
-  readonly dashes?: string;
+  /** After one of these as its first word, the program comes after `--`; without that it runs nothing. */
+  readonly dashes?: readonly string[];
+  /** After this word it runs the program in a folder that only the program knows. */
+  readonly elsewhere?: string;
 }
 
 const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
@@ -86,7 +88,7 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ["busybox", { short: "" }],
   ["toybox", { short: "" }],
   ["flock", { short: "wE", long: ["--timeout", "--wait", "--conflict-exit-code"], words: 1 }],
-  ["kite", { short: "", dashes: "lock" }],
+  ["kite", { short: "", dashes: ["lock", "try"], elsewhere: "try" }],
 ]);
 
 export interface Run {
@@ -130,8 +132,10 @@ function inside(wrapper: Wrapper, { values, state: outer }: Run): Run {
   const nothing = { values: [], state };
   const args = values.slice(1);
   if (wrapper.dashes !== undefined) {
-    const at = args[0]?.text === wrapper.dashes ? args.findIndex(({ whole }) => whole === "--") : -1;
-    return at === -1 ? nothing : { values: args.slice(at + 1), state };
+    const word = args[0]?.text ?? "";
+    const at = wrapper.dashes.includes(word) ? args.findIndex(({ whole }) => whole === "--") : -1;
+    const where = word === wrapper.elsewhere ? { ...state, ...enter(state, unknown) } : state;
+    return at === -1 ? nothing : { values: args.slice(at + 1), state: where };
   }
   const { options, rest } = readOptions(args, wrapper);
   if (options.some(({ name }) => wrapper.idle?.test(name))) return nothing;

@@ -107,17 +107,21 @@ const rescuePurgeSchema = z
   .refine(r => r.file !== undefined || r.before !== undefined, { error: "give file, or before, or both" });
 
 /**
- * Begins to restore a version. The daemon asks what an edit of the file would be asked, locks the file, keeps the file's
- * state as a version, and answers. The caller then writes the file, and sends `restore_end`.
+ * Begins to restore a version, or to take a file's lines back. The daemon asks what an edit of the file would be asked, locks
+ * the file, keeps the file's state as a version, and answers. The caller then writes or removes the file, and sends
+ * `restore_end`.
  */
-const restoreBeginSchema = z.object({
-  ...actorShape,
-  version: versionSchema,
-  /** Absolute: where to write it; without it the version's own path. For an agent, below a worktree of its project. */
-  into: pathSchema.optional(),
-  /** How long to wait for the file's lock, in milliseconds. */
-  waitMs: z.number().int().min(0).max(limits.waitMaxMs).optional(),
-});
+const restoreBeginSchema = z
+  .object({
+    ...actorShape,
+    /** Absent: the caller has the content itself. */
+    version: versionSchema.optional(),
+    /** Absolute: where to write it; without it the version's own path. For an agent, below a worktree of its project. */
+    into: pathSchema.optional(),
+    /** How long to wait for the file's lock, in milliseconds. */
+    waitMs: z.number().int().min(0).max(limits.waitMaxMs).optional(),
+  })
+  .refine(r => r.version !== undefined || r.into !== undefined, { error: "give version, or into, or both" });
 
 /** Ends a restore, and tells whether the caller wrote the file. */
 const restoreEndSchema = z.object({
@@ -172,7 +176,8 @@ interface RescuePurgeReply {
 export interface RestoreBeginReply {
   readonly ok: true;
   readonly restore: string;
-  readonly version: VersionRow;
+  /** Null: the request named none. */
+  readonly version: VersionRow | null;
   /** Where to write. */
   readonly path: string;
   /** The version of what is there now: with its `hash` the caller sees before it writes whether the file went on. Null: nothing is there. */

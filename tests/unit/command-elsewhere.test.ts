@@ -7,7 +7,7 @@ import { namedSession } from "../../bin/context/caller.ts";
 import { add as addDiff } from "../../bin/diff/diff.ts";
 import { add as addRelease } from "../../bin/lead/release.ts";
 import { add as addAgents } from "../../bin/lead/spawn/agents.ts";
-import { add as addUndo } from "../../bin/rescue/undo.ts";
+import { add as addUndo } from "../../bin/own/undo-all.ts";
 import { add as addOff } from "../../bin/settings/off.ts";
 import type { ElsewhereRow } from "../../protocol/work.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld, nobody, runWords } from "./command-world.ts";
