@@ -275,6 +275,11 @@ class History {
   /** A commit has the lines of one hand alone. */
   #judgeCommit(commit: string): void {
     if (this.#commits.has(commit)) return;
+    // The first one has all lines, and whoever amends it makes no other.
+    if (this.#git("rev-list", "--parents", "-1", commit).split(" ").length === 1) {
+      this.#commits.set(commit, "");
+      return;
+    }
     const shown = this.#git("show", "-U0", "--format=", "--no-color", commit);
     const hands = new Set((shown.match(/^[-+](?![-+]{2} )[a-z]+/gm) ?? []).map(line => line.slice(1)));
     expect([...hands].length, `whose lines ${commit} has: ${shown}`).toBeLessThanOrEqual(1);
