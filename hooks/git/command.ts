@@ -8,6 +8,7 @@ import { walkShell } from "../shell/simple.ts";
 import { asValue, enter, hole, type Value, type Where } from "../shell/variables.ts";
 import type { Budget, Invocation } from "../shell/walk.ts";
 import {
+  type Arguments,
   all,
   has,
   index,
@@ -78,9 +79,14 @@ const committing: Options = {
   ],
 };
 
-/** With paths it commits these alone, whatever else is staged. */
 const commit: Rule = args => {
   const parsedArgs = readArguments(args, committing);
+  const reach = committed(parsedArgs);
+  return reach !== null && has(parsedArgs, "-n", "--no-verify") ? { ...reach, skipsHooks: true } : reach;
+};
+
+/** With paths it commits these alone, whatever else is staged. */
+function committed(parsedArgs: Arguments): Reach | null {
   const paths = operands(parsedArgs);
   if (has(parsedArgs, "--dry-run", "--short", "--porcelain", "--long")) return null;
   const includes = has(parsedArgs, "-i", "--include");
@@ -92,7 +98,7 @@ const commit: Rule = args => {
     return { ...takeAll("commit -i", pathsOf(paths), true), also: index("commit", all, true) };
   if (paths.length > 0) return takeAll("commit", pathsOf(paths));
   return index("commit", all, !has(parsedArgs, "-o", "--only"));
-};
+}
 
 const updateIndex: Rule = args => {
   const parsedArgs = readArguments(args, { long: ["--chmod", "--cacheinfo"] });
