@@ -31,6 +31,8 @@ export interface GuardedCommand {
   readonly reach: "tree" | "take_all" | "index" | "stash" | "place" | "refs";
   /** Whether the command commits the staged files. */
   readonly commits: boolean;
+  /** It commits without the hooks that come before a commit. */
+  readonly skipsHooks?: true;
   /** The pathspecs that limit it, named likewise; null: no limit. */
   readonly paths: readonly string[] | null;
   /** Whether it reaches untracked files (`clean`, `stash -u`). */
@@ -408,7 +410,7 @@ export type GuardEvent = FilesNews &
         readonly how: "committed" | "discarded";
         /** The command in short form: `git commit -a`. */
         readonly command: string;
-        /** The abbreviated id of the commit; null if there is none, or the daemon could not find it. */
+        /** The abbreviated id of the commit, or of the stash entry; null if there is none, or the daemon could not find it. */
         readonly commit: string | null;
         readonly by: ActorRow;
         readonly owner: ActorRow;

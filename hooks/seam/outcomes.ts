@@ -122,7 +122,7 @@ export interface TakenNote {
   readonly other: string;
   /** The command's name for people: `git commit -a`. */
   readonly command: string;
-  /** The commit's id, abbreviated; null if there is none, or if it is not known. */
+  /** The commit's id, abbreviated; of discarded work that of a stash entry. Null if there is none, or if it is not known. */
   readonly commit: string | null;
 }
 

@@ -27,9 +27,10 @@ import { type ActionOf, ancestorsOf, contested, type HookEvent, leadOf } from ".
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
+import { commitBegins } from "./commit-hooks.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, workOf } from "./findings.ts";
 import { headCandidates, headLineBegins } from "./heads.ts";
-import { lineKey, type Versions } from "./memory.ts";
+import { lineKey, type Reached, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
 import { sharedCandidates } from "./shared-places.ts";
@@ -152,17 +153,38 @@ async function looked(
     // The line will not run.
     await releaseIndexes(event, actor, action.toolUseId);
   } else {
-    const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
-    parts.guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
-    const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
-    headLineBegins(parts.guard.heads, actor, action.toolUseId, placed);
-    parts.guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
+    await lineBegins(event, parts, action, actor, { placed, reached, stashing });
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen, unseenStashes(stashing)].filter(why => why !== null);
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
   return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), passed };
+}
+
+/** What is known of a line that runs. */
+interface Known {
+  readonly placed: readonly Placed[];
+  readonly reached: readonly Reached[];
+  readonly stashing: readonly StashUsers[];
+}
+
+/** The line will run: notes what its end has to be compared with. */
+async function lineBegins(
+  event: HookEvent,
+  { guard: memory, config }: Needs<LineParts>,
+  action: Guard,
+  actor: Actor,
+  { placed, reached, stashing }: Known,
+): Promise<void> {
+  const { toolUseId, promptId: prompt } = action;
+  const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
+  memory.gitCommands.began(toolUseId, await lineFor(event, known, reached));
+  const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt }));
+  memory.stashLines.began(toolUseId, lists, other => isAlive(event.engine.state, other));
+  headLineBegins(memory.heads, actor, toolUseId, placed);
+  const holds = config.settings.values.treeGuard === "deny";
+  await commitBegins(event, memory.commits, actor, action, placed, holds);
 }
 
 /** What stands against the line besides files: stash entries, worktrees of sessions, and what all share. */
@@ -233,8 +255,10 @@ function heldBy(state: State, actor: Actor): Hold[] {
 export async function releaseIndex(
   event: HookEvent,
   action: ActionOf<"release_index">,
+  { guard: { commits } }: Needs<"guard">,
 ): Promise<HookOutcome | null> {
   const actor = event.actor(action);
+  commits.turnEnded(actor, null);
   const taken = heldBy(event.engine.state, actor).filter(isIndex);
   for (const flight of new Set(taken.flatMap(hold => hold.flights)))
     await releaseIndexes(event, actor, flight);
