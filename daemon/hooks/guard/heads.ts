@@ -27,7 +27,7 @@ import type { HeadLines } from "./memory.ts";
 // Who works in a worktree.
 
 /** Whether no other actor works where the session does: two looks, however many sessions there are. */
-export function isAlone(
+function isAlone(
   { engine, presence }: Pick<Services, "engine" | "presence">,
   session: string,
 ): boolean {
