@@ -175,6 +175,16 @@ export interface ForeignSession {
   readonly worktree: string;
 }
 
+/** A commit of another session that a command would rewrite, drop or publish. */
+export interface ForeignCommit {
+  /** The whole id. */
+  readonly commit: string;
+  /** The first line of its message, shortened. */
+  readonly subject: string;
+  /** The names of those who made it; several: it is of one of them. */
+  readonly who: readonly string[];
+}
+
 /** The reason why a guarded command should not run unchanged. */
 export interface GuardFinding {
   /** The index of the action's command, from 0; those of `aliased` follow. */
@@ -198,6 +208,15 @@ export interface GuardFinding {
   readonly ownStashes?: readonly number[];
   /** The live sessions of others whose folder it takes away, at most `limits.guardFilesMax`; `more` counts the rest. */
   readonly sessions?: readonly ForeignSession[];
+  /** The commits of others that it concerns, at most `limits.commitsShownMax`; `more` counts the rest. */
+  readonly commits?: readonly ForeignCommit[];
+  /**
+   * What becomes of them: `dropped` from a branch, `published`, `unpublished` by a forced push, or `deleted` since no ref has
+   * them.
+   */
+  readonly become?: "rewritten" | "dropped" | "published" | "unpublished" | "deleted";
+  /** Of a push: what pushes the actor's own commits up to before those of others. */
+  readonly upTo?: { readonly remote: string; readonly commit: string; readonly branch: string };
   /** The worktree's absolute path. */
   readonly worktree: string;
   /** The guard does not know where the command runs; `worktree` is one of the possible ones. */

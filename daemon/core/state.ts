@@ -12,6 +12,7 @@ import { lockRows } from "./locks/holds.ts";
 import { addMessage, type NewMessage } from "./messages/inbox.ts";
 import { sharingRows } from "./sharing.ts";
 import { type BaseState, type BaseTables, emptyBaseState, replyRows } from "./tables/base-state.ts";
+import { commitRows } from "./tables/commits.ts";
 import { contextRows } from "./tables/context.ts";
 import { declarationRows } from "./tables/declarations.ts";
 import type { Points } from "./tables/entries.ts";
@@ -133,6 +134,7 @@ const tables = {
   merges: mergeRows,
   mergesThere: mergeThereRows,
   stashes: stashRows,
+  commits: commitRows,
   // Only a copy of a shared project has parts, and a copy is kept as rows.
   parts: { lists: {} },
   sharings: sharingRows,

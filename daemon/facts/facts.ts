@@ -10,7 +10,7 @@ import type { Mounts } from "../../protocol/schemas/hook.ts";
 import type { Anchor, FileName, FileRef } from "../core/frame/actors.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type Changed, ChangeFacts, type CommitDiff, commitDiff } from "./git/changes.ts";
-import { CommitFacts, type CommitMark, type StashList, stashList } from "./git/commits.ts";
+import { CommitFacts, type CommitMark, HistoryFacts, type StashList, stashList } from "./git/commits.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
 import { type FileState, WorkFacts } from "./git/status.ts";
 import { type MountView, MountViews } from "./mounts.ts";
@@ -84,6 +84,8 @@ export interface Facts {
     mark: CommitMark,
     files: readonly string[],
   ): Promise<ReadonlyMap<string, string> | Unreachable>;
+  /** HEAD's log, the history, refs and settings of a repository, as they are now. */
+  readonly history: HistoryFacts;
   /** The stash list of a repository, as it is now. */
   stashes(place: GitPlace): Promise<StashList | Unreachable>;
   /** The state of a whole worktree, no older than the call. */
@@ -136,6 +138,7 @@ export function outsideFacts(
     commits: (place, mark, files) => commits.commits(place, mark, files),
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
+    history: new HistoryFacts(outside, gitChild),
     stashes: place => stashList(outside, git, place),
     worktreeState: place => states.of(place),
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),

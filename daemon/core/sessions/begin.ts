@@ -14,6 +14,7 @@ import { movedTo } from "../locks/inherit.ts";
 import { holdsOf } from "../locks/release.ts";
 import { moveInbox } from "../messages/inbox.ts";
 import type { BaseState, Meta, Session, Sessions } from "../tables/base-state.ts";
+import { renameCommits } from "../tables/commits.ts";
 import type { ActsFor, CommandOf, Reply, Step } from "../tables/entries.ts";
 import { rowsOfSession } from "../tables/locks.ts";
 import { isShortId, keepNames, shortId } from "../tables/naming.ts";
@@ -175,6 +176,7 @@ function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Me
   passAgentNames(state, before, command.session);
   renameWriters(state.writes, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
+  renameCommits(state.commits, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...movedTo(hold, actor), place: state.locks.grants });
 }
 

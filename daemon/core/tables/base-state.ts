@@ -5,6 +5,7 @@ import type { Limits } from "../../../protocol/limits.ts";
 import { type Actor, type Bound, type FileRef, type Origin, originKey, type Retry } from "../frame/actors.ts";
 import { PathIndex } from "../frame/records.ts";
 import { Preimages, pairList } from "../frame/saved-rows.ts";
+import { type Commits, noCommits } from "./commits.ts";
 import { type ContextTable, noContext } from "./context.ts";
 import { type Declarations, noDeclarations } from "./declarations.ts";
 import {
@@ -30,6 +31,7 @@ import { noTasks, type Tasks } from "./tasks.ts";
 import { noStashes, noWrites, type Risks, riskRecords, type Stashes, type Writes } from "./uncommitted.ts";
 import { WaitGraph } from "./waits.ts";
 
+export type * from "./commits.ts";
 export type * from "./context.ts";
 export type * from "./messages.ts";
 export type { Session, Sessions } from "./sessions.ts";
@@ -84,6 +86,7 @@ export interface BaseTables extends Pick<Risks, "risks"> {
   readonly messages: Messages;
   readonly freezes: Freezes;
   readonly stashes: Stashes;
+  readonly commits: Commits;
   readonly parts: Parts;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
@@ -279,6 +282,7 @@ export function emptyBaseState(
     messages: noMessages(touched, preimages, bounds),
     freezes: noFreezes(touched),
     stashes: noStashes(bounds),
+    commits: noCommits(bounds),
     parts: noParts(),
     replies: new Map(),
     replyChars: 0,

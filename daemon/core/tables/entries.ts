@@ -6,6 +6,7 @@ import type { Risk } from "../../../protocol/names.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor, Origin, Retry } from "../frame/actors.ts";
+import type { CommitsMade, CommitsTaken } from "./commits.ts";
 import type { Declaration, DeclarationCommands } from "./declarations.ts";
 import type { LockCommands, LockDues, LockRequest } from "./locks.ts";
 import type { NoteCommands, TalkCommands, TalkDues, Whose } from "./messages.ts";
@@ -66,6 +67,8 @@ export interface Commands
   daemon_started: DaemonStarted;
   reply_unheard: ReplyUnheard;
   stashes_noted: StashesNoted;
+  commits_made: CommitsMade;
+  commits_taken: CommitsTaken;
   elapse: Elapse;
   rules: Rules;
   void: Void;

@@ -177,6 +177,8 @@ interface WritesSettled {
 interface WorkReturned {
   readonly actor: Actor;
   readonly noted: WriteNote;
+  /** Only those who wrote a file count for it; the actor does not. Absent: the actor counts, too, as in old entries. */
+  readonly isWritersOnly?: true;
 }
 
 /**

@@ -147,10 +147,10 @@ export function writesSettled(
   settledRecords.makeRoom(state.writes, state.limits.settledWorkMax);
 }
 
-/** Makes settled files dirty again, with their old writers first and the actor that brought them back last. */
+/** Makes settled files dirty again: they belong to those who wrote them. In old entries the actor counts as the latest. */
 export function workReturned(
   state: BaseState,
-  { actor, noted }: CommandOf<"work_returned">,
+  { actor, noted, isWritersOnly }: CommandOf<"work_returned">,
   meta: Meta,
   step: Step,
 ): void {
@@ -161,7 +161,8 @@ export function workReturned(
     if (work === undefined) continue;
     addWork(state.writes, { ...work, writers: work.writers.map(w => ({ ...w, seq: meta.seq })) });
   }
-  markDirty(state, actor, { ...noted, files }, meta);
+  const unowned = isWritersOnly === true ? files.filter(({ key }) => !state.writes.files.has(key)) : files;
+  markDirty(state, actor, { ...noted, files: unowned }, meta);
   noteRisks(state, actor, files, step);
 }
 

@@ -56,7 +56,8 @@ export async function noteReturned(
       .map(({ key, file, worktree, project }) => ({ key, file, worktree, project }));
     if (named.length === 0) continue;
     const noted = { files: named, by: "shell", ancestors, wallMs: clock.wall() } as const;
-    await engine.submitAndWait({ type: isBack ? "work_returned" : "writes_noted", actor, noted });
+    if (isBack) await engine.submitAndWait({ type: "work_returned", actor, noted, isWritersOnly: true });
+    else await engine.submitAndWait({ type: "writes_noted", actor, noted });
     all.push(...named);
   }
   return all;
