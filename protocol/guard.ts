@@ -25,9 +25,9 @@ export interface GuardedCommand {
   /**
    * `tree`: may overwrite uncommitted work. `take_all`: takes all changes into the index or a commit. `index`: takes
    * only the files it names, or the staged ones. `stash`: reaches no file, only stash entries. `place`: reaches no file,
-   * only where a worktree lies.
+   * only where a worktree lies. `refs`: reaches neither file nor index, only what `refs` says.
    */
-  readonly reach: "tree" | "take_all" | "index" | "stash" | "place";
+  readonly reach: "tree" | "take_all" | "index" | "stash" | "place" | "refs";
   /** Whether the command commits the staged files. */
   readonly commits: boolean;
   /** The pathspecs that limit it, named likewise; null: no limit. */
@@ -53,6 +53,77 @@ export interface GuardedCommand {
   readonly stash?: StashUse;
   /** The words that give its commit a message: `-m`, `text`; absent: it makes no commit, or only the shell knows them. */
   readonly message?: readonly string[];
+  /** What it does to HEAD, to branches and to an operation in progress. */
+  readonly refs?: RefUse;
+}
+
+/**
+ * What a command does to HEAD, to branches and to an operation in progress. `add`: only adds commits to HEAD's branch.
+ * `rewrite`: puts other commits in the place of the branch's own.
+ */
+export type RefUse =
+  | HeadMove
+  | { readonly does: "add" | "rewrite" }
+  | PushUse
+  | OperationEnd
+  | {
+      /** It deletes branches, or with `isRemote` remote-tracking branches. */
+      readonly does: "delete";
+      readonly branches: readonly string[];
+      readonly isRemote?: true;
+    };
+
+/** A command that puts HEAD on another branch or off one, or its branch on another commit. */
+export interface HeadMove {
+  readonly does: "move";
+  readonly by:
+    | "checkout"
+    | "switch"
+    | "reset"
+    | "rebase"
+    | "pull"
+    | "bisect"
+    | "branch"
+    | "symbolic-ref"
+    | "update-ref"
+    | "stash branch";
+  /** The revision that HEAD or its branch goes to, of a rebase the new base; null: the words do not tell. */
+  readonly to: string | null;
+  /** If no revision has the name `to`, it is a path, and HEAD stays. */
+  readonly orPath?: true;
+  /** The branch that it makes and goes to; null: only the shell knows its name. */
+  readonly newBranch?: string | null;
+  /** It makes the branch anew if there is one of that name. */
+  readonly isForced?: true;
+  readonly isOrphan?: true;
+  readonly isDetached?: true;
+  /** It moves HEAD only while HEAD is on this branch; null: only the shell knows which. */
+  readonly onlyOn?: string | null;
+  /** Of a rebase: the branch that it goes to first; null: only the shell knows which. */
+  readonly branch?: string | null;
+  /** It moves HEAD only if both have commits that the other one lacks; of `pull`, only if HEAD has. */
+  readonly ifApart?: true;
+  /** It does so only if this setting of the repository says so. */
+  readonly ifSet?: string;
+}
+
+/** `remote` null: the line does not say. `refs` as the line names them; null: only the shell knows them. */
+export interface PushUse {
+  readonly does: "push";
+  readonly remote: string | null;
+  readonly refs: readonly string[] | null;
+  readonly isForced?: true;
+  readonly isDeleting?: true;
+  readonly isAll?: true;
+  readonly isTags?: true;
+}
+
+/** The command goes on with an operation in progress, or ends it. */
+export interface OperationEnd {
+  readonly does: "end";
+  /** `merge`, `rebase`, `cherry-pick`, `revert`, `am` or `bisect`. */
+  readonly operation: string;
+  readonly how: "continue" | "skip" | "abort" | "quit";
 }
 
 /** What a command does with a stash list. `take_all`: takes every entry out of it, or any number of them. */

@@ -26,6 +26,13 @@ const guardLimits = {
   refCommitsMax: 1_000,
   /** Longest log of a stash list that is read, in bytes. */
   stashLogBytes: 256 * 1024,
+  /** Longest `packed-refs` that is read, in bytes, and worktrees of a repository whose HEADs are. */
+  packedRefsBytes: 4 * 1024 * 1024,
+  worktreesReadMax: 256,
+  /** How long ago HEAD's files changed, at least, before their stats stand for what was read. */
+  headSettledMs: 100,
+  /** Worktrees whose HEAD is kept, to tell who moved it. */
+  headsMax: 1_000,
   /** Stash entries that one answer or notice names. */
   stashesShownMax: 3,
   /** Work time of one check of uncommitted work, and its elapsed time. */

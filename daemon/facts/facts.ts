@@ -11,6 +11,7 @@ import type { Anchor, FileName, FileRef } from "../core/frame/actors.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type Changed, ChangeFacts, type CommitDiff, commitDiff } from "./git/changes.ts";
 import { CommitFacts, type CommitMark, HistoryFacts, type StashList, stashList } from "./git/commits.ts";
+import { HeadFacts } from "./git/head.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
 import { type FileState, WorkFacts } from "./git/status.ts";
 import { type MountView, MountViews } from "./mounts.ts";
@@ -85,9 +86,14 @@ export interface Facts {
     files: readonly string[],
   ): Promise<ReadonlyMap<string, string> | Unreachable>;
   /** HEAD's log, the history, refs and settings of a repository, as they are now. */
-  readonly history: HistoryFacts;
+  readonly history: Pick<HistoryFacts, "headLog" | "between" | "refs" | "small" | "settings">;
   /** The stash list of a repository, as it is now. */
   stashes(place: GitPlace): Promise<StashList | Unreachable>;
+  /** Where HEAD of a worktree is, and what revisions name. */
+  readonly heads: Pick<
+    HeadFacts,
+    "now" | "isAhead" | "revision" | "remoteBranches" | "setting" | "worktreeOn"
+  >;
   /** The state of a whole worktree, no older than the call. */
   worktreeState(place: GitPlace): Promise<WorktreeState | Unreachable>;
   /** The files that differ between two commits, by their ids; null: no commit. */
@@ -140,6 +146,7 @@ export function outsideFacts(
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
     history: new HistoryFacts(outside, gitChild),
     stashes: place => stashList(outside, git, place),
+    heads: new HeadFacts(outside, git, gitChild),
     worktreeState: place => states.of(place),
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
     repository,

@@ -25,6 +25,7 @@ import {
   reverses,
   takeAll,
 } from "./options.ts";
+import { refUseOf } from "./refs.ts";
 import { treeRules } from "./tree-rules.ts";
 
 // Git commands that write the index or a commit: whose changes they may include.
@@ -296,15 +297,21 @@ export function gitWords(values: readonly Value[]): readonly Value[] | null {
   return [asValue("git"), asValue(name), ...values.slice(1)];
 }
 
-/** What the call may reach; null: neither files nor index. `reversed`: a patch the line wrote before. */
-export function reachOf(
-  { name, args, input, isAnyCase, place }: GitCall,
-  reversed: Patch | null,
-): Reach | null {
+/** What the call may reach; null: neither files nor index nor refs. `reversed`: a patch the line wrote before. */
+export function reachOf(call: GitCall, reversed: Patch | null): Reach | null {
+  const { name, args, input, isAnyCase, place, settings } = call;
   if (!name.known || isAskingForHelp(args)) return null;
   const commandInput = { input, reversed, patch: patchIn(input, place) };
   const reach = (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args, commandInput) ?? null;
-  return reach !== null && isAnyCase ? { ...reach, paths: null } : reach;
+  const refs = refUseOf(name.text, args, settings);
+  if (reach === null) return refs === null ? null : { ...refsOnly(name.text), refs };
+  const whole = refs === null ? reach : { ...reach, refs };
+  return isAnyCase ? { ...whole, paths: null } : whole;
+}
+
+function refsOnly(name: string): Reach {
+  const nothing = { commits: false, paths: null, untracked: false, needsIndex: false } as const;
+  return { name: `git ${name}`, reach: "refs", ...nothing };
 }
 
 /** Only the first word cannot be an option's value. */

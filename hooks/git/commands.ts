@@ -1,5 +1,5 @@
 /**
- * The git commands in a shell line that reach the working tree or the index.
+ * The git commands in a shell line that reach the working tree or the index, or that move HEAD, branches or remotes.
  *
  * The reader sees what the line itself shows; behind an unknown program, a call of git in its words counts. It does not
  * see what scripts, `make` and interpreters run, nor other machines. It does not see words from files, or from programs
@@ -153,8 +153,9 @@ function take(found: Found, invocation: Invocation): void {
   const reversed = reversedBy(call);
   if (reversed !== null) found.reversed = found.reversed === null ? reversed : { ...all, isReversed: true };
   const once = reachOf(call, found.reversed);
-  const reach = once === null ? null : inRounds(call, once);
+  const reach = once === null ? null : withoutGuess(invocation, inRounds(call, once));
   if (reach === null && invocation.isGuess) return;
+  if (isFull && reach?.reach === "refs") return;
   if (isFull) takeRest(found, call, reach);
   else if (reach !== null) {
     const { also, ...one } = reach;
@@ -167,6 +168,13 @@ function take(found: Found, invocation: Invocation): void {
 function inRounds<R extends Pick<Reach, "stash">>({ isRepeated }: GitCall, one: R): R {
   const isTaking = one.stash?.does === "take" || one.stash?.does === "copy";
   return isRepeated && isTaking ? { ...one, stash: { does: "take_all" } } : one;
+}
+
+/** Behind an unknown program what the call would do to refs is not told: nobody is refused anything for it. */
+function withoutGuess({ isGuess }: Invocation, reach: Reach): Reach | null {
+  if (!isGuess || reach.refs === undefined) return reach;
+  const { refs: _, ...rest } = reach;
+  return rest.reach === "refs" ? null : rest;
 }
 
 /** Past the bound: the same command on further paths, or one that may reach anything anywhere for all that may wipe. */

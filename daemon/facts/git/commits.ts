@@ -225,19 +225,6 @@ export class HistoryFacts {
     return { head: all.at(-1)?.move.to ?? null, bytes, moves };
   }
 
-  /** Returns the id of a revision's commit; null: there is none. */
-  async commitOf(place: GitPlace, revision: string): Promise<string | null | Unreachable> {
-    if (revision === "" || revision.startsWith("-")) return null;
-    const { code, out, errorText } = await this.#run(place, [
-      "rev-parse",
-      "--verify",
-      "--quiet",
-      `${revision}^{commit}`,
-    ]);
-    if (code === null) return unreachable(errorText);
-    return code === 0 ? out.trim() : null;
-  }
-
   /**
    * Returns the commits that these have and those that `not` names do not, the latest first, at most `limits.refCommitsMax`.
    * `not`: ids, and names of groups of refs as `rev-list` knows them (`--all`).
@@ -271,13 +258,6 @@ export class HistoryFacts {
     const { code, out, errorText } = await this.#run(place, args);
     if (code !== 0) return unreachable(errorText);
     return new Map([...out.matchAll(/^(\S+) ([\da-f]+)$/gm)].map(([, name = "", id = ""]) => [name, id]));
-  }
-
-  /** The branch that HEAD is on, in short form; null: it is on none. */
-  async branch(place: GitPlace): Promise<string | null | Unreachable> {
-    const text = await this.small(place, "HEAD");
-    if (text !== null && typeof text !== "string") return text;
-    return /^ref: refs\/heads\/(.+)$/.exec(text ?? "")?.[1] ?? null;
   }
 
   /** A small file of the git directory, without the blanks around it; null: there is none. */

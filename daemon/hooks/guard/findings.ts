@@ -62,7 +62,8 @@ export async function looksAt(services: Services, me: Asking, placed: readonly P
   const looks = new Map<string, Look>();
   for (const one of placed) {
     const key = placeKey(one);
-    if (looks.has(key)) continue;
+    // Without a command that reaches files, git is not asked for their states.
+    if (looks.has(key) || one.command.reach === "refs") continue;
     looks.set(
       key,
       one.blind === undefined ? await lookFor(services, me, one.place, placed) : blindLook(services, me, one),
@@ -126,7 +127,7 @@ export function findingsOf(services: Services, placed: readonly Placed[], looks:
   const reached: Reached[] = [];
   let unseen: string | null = null;
   for (const one of placed) {
-    const look = looks.get(placeKey(one));
+    const look = one.command.reach === "refs" ? undefined : looks.get(placeKey(one));
     if (look === undefined || look.foreign.length === 0) continue;
     unseen ??= look.seen.unseen;
     const foreign = inReach(one, look, placed);

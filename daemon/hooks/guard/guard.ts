@@ -146,7 +146,7 @@ async function looked(
     // The line will not run.
     await releaseIndexes(event, actor, action.toolUseId);
   } else {
-    const known = placed.filter(one => one.blind === undefined);
+    const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
     parts.guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
     const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
     parts.guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
