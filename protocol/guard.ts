@@ -63,7 +63,17 @@ export interface GuardedCommand {
  */
 export type RefUse =
   | HeadMove
-  | { readonly does: "add" | "rewrite" }
+  | { readonly does: "add" }
+  | {
+      readonly does: "rewrite";
+      /** The commits, as the line names them; empty: those of HEAD. Absent: only the latest one, which is amended. */
+      readonly revisions?: readonly string[];
+    }
+  | {
+      /** It deletes what no ref has: logs of refs that keep commits, or commits that no log keeps either. */
+      readonly does: "expire";
+      readonly by: "reflog" | "prune";
+    }
   | PushUse
   | OperationEnd
   | {

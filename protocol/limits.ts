@@ -22,6 +22,8 @@ const guardLimits = {
   commitsShownMax: 5,
   /** Characters kept of the first line of a commit's message. */
   subjectChars: 100,
+  /** The end of HEAD's log in which the commits of a script are looked for. */
+  headLogBytes: 16 * 1024,
   /** Commits looked at between the old and the new place of a ref. */
   refCommitsMax: 1_000,
   /** Longest log of a stash list that is read, in bytes. */

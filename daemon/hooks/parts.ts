@@ -16,6 +16,7 @@ import { Baselines, SeenWrites, Writers } from "../worktree/writers.ts";
 import { NotedDecisions, OpenCalls, ToolFailures, ToolUses } from "./calls.ts";
 import { HookLocks } from "./edits/edit-lock.ts";
 import { OwnFiles } from "./edits/own-files.ts";
+import { CommitLines } from "./guard/commit-lines.ts";
 import { GuardConfirmations, LineEdits, RunningGitCommands, StashLines } from "./guard/memory.ts";
 import { fileNotes, firstDenials, mergeRisks, Notices, Pending, terminalCounts } from "./notices.ts";
 import type { HookPoints } from "./points.ts";
@@ -80,6 +81,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
       confirmations: new GuardConfirmations(),
       gitCommands: new RunningGitCommands(),
       stashLines: new StashLines(),
+      commitLines: new CommitLines(),
       lineEdits: new LineEdits(),
     },
     notes: noticeBoard(),

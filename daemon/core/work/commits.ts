@@ -25,10 +25,10 @@ function commitsMade(state: BaseState, command: CommandOf<"commits_made">, meta:
   const named = [actor, ...beside].map(one => ({ actor: one, name: actorRow(state, one).name }));
   for (const { commit, of } of commits) {
     const known = state.commits.made.get(commitKey({ project, commit }));
-    if (known?.isSure) continue;
     const before = of === undefined ? undefined : state.commits.made.get(commitKey({ project, commit: of }));
-    const actors = eachOnce([...(known?.actors ?? []), ...(before?.actors ?? []), ...named]);
-    if (known !== undefined && actors.length === known.actors.length && isSure === undefined) continue;
+    if (known?.isSure && before === undefined) continue;
+    // What is rewritten stays its author's.
+    const actors = before?.actors ?? eachOnce([...(known?.actors ?? []), ...named]);
     addCommit(state.commits, {
       project,
       commit,

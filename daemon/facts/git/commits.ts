@@ -169,6 +169,8 @@ export interface HeadMove {
   readonly wallMs: number;
   /** `commit (amend): Subject`. */
   readonly text: string;
+  /** Where its entry begins in the log, in bytes. */
+  readonly at: number;
 }
 
 export interface HeadLog extends HeadMark {
@@ -197,7 +199,7 @@ export class HistoryFacts {
   }
 
   /**
-   * Reads HEAD's log from `since` on, without starting git; null: its end. Reads at most `limits.smallFileBytes`, the latest
+   * Reads HEAD's log from `since` on, without starting git; null: its end. Below zero: from the end backwards. Reads at most `limits.smallFileBytes`, the latest
    * entries of a longer piece.
    */
   async headLog(place: GitPlace, since: number | null): Promise<HeadLog | Unreachable> {
@@ -209,20 +211,20 @@ export class HistoryFacts {
     if (!stat?.isFile()) return { head: null, bytes: null, moves: [] };
     const bytes = Number(stat.size);
     // A log that is shorter than before was made anew.
-    const from = since === null || since > bytes ? bytes : since;
+    const from = since === null || since > bytes ? bytes : Math.max(0, since < 0 ? bytes + since : since);
     const start = Math.max(0, Math.min(from, bytes - 1_024), bytes - limits.smallFileBytes);
     const text = await this.#outside.fact(budget =>
       this.#outside.look(path, null, budget, (_prober, at) => textFrom(at, start)),
     );
     if (text !== null && typeof text === "object") return text;
-    const all: { readonly at: number; readonly move: HeadMove }[] = [];
+    const all: HeadMove[] = [];
     for (const line of (text ?? "").matchAll(logLine)) {
       const [, before = "", to = "", seconds = "0", words = ""] = line;
       const at = start + Buffer.byteLength((text ?? "").slice(0, line.index));
-      all.push({ at, move: { from: before, to, wallMs: Number(seconds) * 1_000, text: words } });
+      all.push({ from: before, to, wallMs: Number(seconds) * 1_000, text: words, at });
     }
-    const moves = all.filter(({ at }) => at >= from).map(({ move }) => move);
-    return { head: all.at(-1)?.move.to ?? null, bytes, moves };
+    const moves = all.filter(({ at }) => at >= from);
+    return { head: all.at(-1)?.to ?? null, bytes, moves };
   }
 
   /**

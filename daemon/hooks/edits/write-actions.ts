@@ -28,6 +28,7 @@ import {
   rulesFor,
   toolOf,
 } from "../event.ts";
+import { noteCommits } from "../guard/commit-lines.ts";
 import { releaseIndexes } from "../guard/guard.ts";
 import { lineFlight, noteStashes } from "../guard/memory.ts";
 import { endLineEdits } from "../guard/plain-files.ts";
@@ -147,6 +148,8 @@ export async function shellEnd(
   // The line still holds the index here, so the next line's commit does not count as its own.
   const byGit = await tellTaken(event, edits, actor, ancestors, line);
   await noteStashes(event, guard.stashLines, toolUseId);
+  if (parts.config.settings.values.treeGuard !== "off")
+    await noteCommits(event, guard.commitLines, actor, action);
   await releaseIndexes(event, actor, toolUseId);
   await lineEditsEnd(event, action, parts);
   const since = ranMs === null ? 0 : clock.wall() - ranMs - limits.shellSlackMs;

@@ -112,6 +112,8 @@ function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place
 export interface Candidate {
   readonly finding: GuardFinding;
   readonly versions: () => Promise<Versions>;
+  /** What it asks about only once, whatever the line: it passes once each of these was asked about. */
+  readonly asks?: readonly string[] | undefined;
 }
 
 export interface Found {
@@ -297,7 +299,11 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes, sessions }: GuardFinding): string {
+export function workOf({ foreign, more, stashes, sessions, commits, become }: GuardFinding): string {
+  if (commits !== undefined) {
+    const all = commits.map(({ commit, who }) => `${commit.slice(0, limits.commitIdChars)} (${who.join(" or ")})`);
+    return `commits that would be ${become}: ${all.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+  }
   if (sessions !== undefined) {
     const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);
     return `worktrees of live sessions: ${open.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;

@@ -27,6 +27,8 @@ import { type ActionOf, ancestorsOf, contested, type HookEvent, leadOf } from ".
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
+import { commitsOf } from "./authors.ts";
+import { commitLinesBegin } from "./commit-lines.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
 import { lineKey, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
@@ -71,7 +73,7 @@ export async function guard(event: HookEvent, action: Guard, parts: Needs<LinePa
     if (stops(event, verdict)) void looking.then(drop, drop);
     return { ...undecided, outcome: { ...alone, verdict, findings, unchecked: unknown } };
   });
-  const { outcome, line, shown, passed } = decided;
+  const { outcome, line, shown, asks, passed } = decided;
   // The line will not run, so it changes none of the files that it names.
   if ("verdict" in outcome && stops(event, outcome.verdict)) {
     settleGrants(event.grants, false);
@@ -80,6 +82,7 @@ export async function guard(event: HookEvent, action: Guard, parts: Needs<LinePa
   event.delivery.whenTold(isDelivered => {
     for (const versions of isDelivered ? shown : [])
       parts.guard.confirmations.told(line, versions, action.toolUseId, event.clock.now());
+    if (isDelivered) parts.guard.commitLines.asked(action.toolUseId, asks);
   });
   // Every client is gone, and nothing was decided.
   if (!outcome.ok && event.call.connection.isClosed) return outcome;
@@ -91,11 +94,13 @@ interface Decided {
   readonly line: string;
   /** What sending the same line again confirms, once the answer is delivered. */
   readonly shown: readonly Versions[];
+  /** What it asked about for the only time, once the answer is delivered. */
+  readonly asks: readonly string[];
   /** What the actor was told before; it has sent the line again. */
   readonly passed: readonly GuardFinding[];
 }
 
-const undecided = { line: "", shown: [], passed: [] } as const;
+const undecided = { line: "", shown: [], asks: [], passed: [] } as const;
 
 async function looked(
   event: HookEvent,
@@ -138,7 +143,9 @@ async function looked(
   const { all, unseen, reached } = findingsOf(event, narrow.placed, looks);
   const stashing = await stashUsers(event, action, [...action.commands, ...aliased], placed);
   const takes = await stashCandidates(event, me, stashing, placed);
-  const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed)];
+  const before = parts.guard.commitLines.askedBefore(action.toolUseId);
+  const commits = await commitsOf(event, actor, placed, before);
+  const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed), ...commits.candidates];
   const { shown, passed, line } = await notYetTold(event, parts, actor, action, candidates);
   const findings = shown.map(({ finding }) => finding);
   const verdict = guardVerdict(parts.config.settings.values.treeGuard, findings);
@@ -150,36 +157,47 @@ async function looked(
     parts.guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
     const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
     parts.guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
+    await commitLinesBegin(event, parts.guard.commitLines, action.toolUseId, actor, commits.looks);
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen, unseenStashes(stashing)].filter(why => why !== null);
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
-  return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), passed };
+  const asks = shown.flatMap(one => one.asks ?? []);
+  return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), asks, passed };
+}
+
+/** A finding of which the actor was not told yet. */
+interface Untold extends Pick<Candidate, "finding" | "asks"> {
+  readonly versions: Versions | null;
 }
 
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */
 async function notYetTold(
   { clock }: HookEvent,
-  { guard: { confirmations }, config }: Needs<LineParts>,
+  { guard: { confirmations, commitLines }, config }: Needs<LineParts>,
   actor: Actor,
   action: Guard,
   all: readonly Candidate[],
 ): Promise<{
   readonly line: string;
-  readonly shown: readonly { readonly finding: GuardFinding; readonly versions: Versions | null }[];
+  readonly shown: readonly Untold[];
   readonly passed: readonly GuardFinding[];
 }> {
   const line = lineKey(actor, action.cwd, action.typed);
-  const untold: { readonly finding: GuardFinding; readonly versions: Versions | null }[] = [];
+  const asked = commitLines.askedBefore(action.toolUseId);
+  const untold: Untold[] = [];
   const passed: GuardFinding[] = [];
   for (const candidate of all) {
     const { finding } = candidate;
     const versions = finding.verdict === "deny" ? null : await candidate.versions();
     const now = clock.now();
-    const isKnown = versions !== null && confirmations.isConfirmed(line, versions, action.toolUseId, now);
+    const isKnown =
+      versions !== null &&
+      (confirmations.isConfirmed(line, versions, action.toolUseId, now) ||
+        candidate.asks?.every(key => asked.has(key)) === true);
     if (isKnown) passed.push(finding);
-    else untold.push({ finding, versions });
+    else untold.push({ finding, versions, asks: candidate.asks });
   }
   // A denied line cannot be sent again as it is, so the answer names only what denies it.
   const isDenied =

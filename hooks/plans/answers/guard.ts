@@ -12,6 +12,7 @@ import { duration, frame, nearPath, quote, shellArgument } from "../../../protoc
 import type { Guarded } from "../../git/commands.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "./answer.ts";
+import { commitsToldFirst, commitsWarned } from "./authors.ts";
 import { freezeOf } from "./lock.ts";
 import { clearPaths, formOf, ownForms, type TypedLine } from "./own-forms.ts";
 
@@ -267,15 +268,18 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   const isDenied = looked.verdict === "deny" && all.some(({ verdict }) => verdict === "deny");
   const reportable = isDenied ? all.filter(({ verdict }) => verdict === "deny") : all;
   const reached = reportable.filter(
-    ({ stashes, sessions }) => stashes === undefined && sessions === undefined,
+    ({ stashes, sessions, commits }) =>
+      stashes === undefined && sessions === undefined && commits === undefined,
   );
   const stashes = reportable.filter(one => one.stashes !== undefined);
   const displacing = reportable.filter(one => one.sessions !== undefined);
+  const authored = reportable.filter(one => one.commits !== undefined);
   const words = (files: typeof warned, entries: typeof stashWarned, displaced: typeof displacedWarned) =>
     [
       ...(reached.length === 0 ? [] : [files(reached, line)]),
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
+      ...(authored.length === 0 ? [] : [(files === warned ? commitsWarned : commitsToldFirst)(authored, cwd)]),
     ].join("\n");
   if (looked.verdict === "allow_with_note")
     return withContext(nothing, words(warned, stashWarned, displacedWarned));
