@@ -38,8 +38,10 @@ import { checkSharings, sharingRules } from "./sharing.ts";
 import type { State, TableName } from "./state.ts";
 import { checkReplies } from "./tables/base-state.ts";
 import { checkCommits } from "./tables/commits.ts";
+import { checkHeads } from "./tables/heads.ts";
 import { checkStashes } from "./tables/uncommitted.ts";
 import { commitAuthorRules } from "./work/commits.ts";
+import { headRules } from "./work/head-moves.ts";
 import { stashRules } from "./work/losses.ts";
 import { checkParts } from "./work/shared-parts.ts";
 
@@ -51,6 +53,7 @@ export const ruleList = [
   writeRules,
   stashRules,
   commitAuthorRules,
+  headRules,
   taskRules,
   declarationRules,
   sharedPartRules,
@@ -91,6 +94,7 @@ const checks: { readonly [N in TableName]: Check } = {
   mergesThere: checkMergesThere,
   stashes: checkStashes,
   commits: checkCommits,
+  heads: checkHeads,
   parts: checkParts,
   sharings: checkSharings,
   replies: checkReplies,

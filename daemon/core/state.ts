@@ -16,6 +16,7 @@ import { commitRows } from "./tables/commits.ts";
 import { contextRows } from "./tables/context.ts";
 import { declarationRows } from "./tables/declarations.ts";
 import type { Points } from "./tables/entries.ts";
+import { headRows } from "./tables/heads.ts";
 import { type Freezes, type Message, type Messages, noteRows } from "./tables/messages.ts";
 import { addSession, type Ended, type NameSource, type Session, type Sessions } from "./tables/sessions.ts";
 import { taskRows } from "./tables/tasks.ts";
@@ -135,6 +136,7 @@ const tables = {
   mergesThere: mergeThereRows,
   stashes: stashRows,
   commits: commitRows,
+  heads: headRows,
   // Only a copy of a shared project has parts, and a copy is kept as rows.
   parts: { lists: {} },
   sharings: sharingRows,

@@ -2,6 +2,7 @@
 
 import type { Refusal } from "../../protocol/codes.ts";
 import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
+import type { HeadPlace } from "../../protocol/heads.ts";
 import type { FileLockReply, LockUse } from "../../protocol/schemas/lock.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { WorkedOn } from "../../protocol/schemas/session.ts";
@@ -56,6 +57,7 @@ export type BaseNote =
   | WipedNote
   | StashTakenNote
   | CommitNote
+  | HeadMovedNote
   | OverlapNote;
 
 /**
@@ -177,6 +179,19 @@ export interface NotedCommit {
   readonly subject: string;
   /** The commit in its place. */
   readonly now?: string;
+}
+
+/** HEAD of the agent's worktree is somewhere else than the agent knows: its next commit lands there. */
+export interface HeadMovedNote {
+  readonly what: "head_moved";
+  /** Absolute. */
+  readonly worktree: string;
+  readonly from: HeadPlace;
+  readonly to: HeadPlace;
+  /** Who moved it, by its name for people; null: Kite did not see that. */
+  readonly other: string | null;
+  /** Whose the operation in progress there is, by its name for people; absent: there is none, or it is not known. */
+  readonly owner?: string;
 }
 
 /** A file that was refused and is free: it has no holder and no waiter. */

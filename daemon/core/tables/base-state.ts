@@ -23,6 +23,7 @@ import {
   ruleAt,
   type Step,
 } from "./entries.ts";
+import { type Heads, noHeads } from "./heads.ts";
 import { type ActorLocks, type ActorTable, actorTable, type LockKind, OtherWords } from "./locks.ts";
 import { type Freezes, type Messages, type Notes, noFreezes, noMessages, noNotes } from "./messages.ts";
 import { noParts, type Parts } from "./parts.ts";
@@ -87,6 +88,7 @@ export interface BaseTables extends Pick<Risks, "risks"> {
   readonly freezes: Freezes;
   readonly stashes: Stashes;
   readonly commits: Commits;
+  readonly heads: Heads;
   readonly parts: Parts;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
@@ -283,6 +285,7 @@ export function emptyBaseState(
     freezes: noFreezes(touched),
     stashes: noStashes(bounds),
     commits: noCommits(bounds),
+    heads: noHeads(bounds),
     parts: noParts(),
     replies: new Map(),
     replyChars: 0,

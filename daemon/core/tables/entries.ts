@@ -8,6 +8,7 @@ import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor, Origin, Retry } from "../frame/actors.ts";
 import type { CommitsMade, CommitsTaken } from "./commits.ts";
 import type { Declaration, DeclarationCommands } from "./declarations.ts";
+import type { HeadMoved } from "./heads.ts";
 import type { LockCommands, LockDues, LockRequest } from "./locks.ts";
 import type { NoteCommands, TalkCommands, TalkDues, Whose } from "./messages.ts";
 import type { PartRow } from "./parts.ts";
@@ -69,6 +70,7 @@ export interface Commands
   stashes_noted: StashesNoted;
   commits_made: CommitsMade;
   commits_taken: CommitsTaken;
+  head_moved: HeadMoved;
   elapse: Elapse;
   rules: Rules;
   void: Void;

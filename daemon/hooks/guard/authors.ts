@@ -6,7 +6,13 @@
  * another session in the project nothing is looked at.
  */
 
-import type { ForeignCommit, GuardedCommand, GuardFinding, HeadMove, RefUse } from "../../../protocol/guard.ts";
+import type {
+  ForeignCommit,
+  GuardedCommand,
+  GuardFinding,
+  HeadMove,
+  RefUse,
+} from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
 import { presentIn } from "../../core/sessions/room.ts";
@@ -37,7 +43,11 @@ export function isWithOthers({ engine }: Services, actor: Actor, project: string
 }
 
 /** The project of a repository, if the actor is not alone in it; else null. */
-export async function sharedProject(services: Services, actor: Actor, place: GitPlace): Promise<string | null> {
+export async function sharedProject(
+  services: Services,
+  actor: Actor,
+  place: GitPlace,
+): Promise<string | null> {
   const around = await services.facts.repository(place.worktree);
   if ("unreachable" in around) return null;
   return isWithOthers(services, actor, around.project) ? around.project : null;
@@ -47,7 +57,8 @@ export async function sharedProject(services: Services, actor: Actor, place: Git
 export function hasForeignCommits({ engine }: Services, actor: Actor | null, project: string): boolean {
   const { commits, sessions } = engine.state;
   for (const [session, keys] of commits.madeBy) {
-    if (!sessions.live.has(session) || (session === actor?.session && !isTwice(engine.state, session))) continue;
+    if (!sessions.live.has(session) || (session === actor?.session && !isTwice(engine.state, session)))
+      continue;
     for (const key of keys) if (commits.made.get(key)?.project === project) return true;
   }
   return false;
@@ -105,7 +116,11 @@ export async function commitsOf(
       ...{ place, project, olds: [], publishes: [], command: null, makes: false },
     };
     const makes = before.makes || makesCommits(command);
-    const named = { ...before, makes, command: before.command ?? (isMoving(command) ? shortName(command) : null) };
+    const named = {
+      ...before,
+      makes,
+      command: before.command ?? (isMoving(command) ? shortName(command) : null),
+    };
     looks.set(place.gitDir, named);
     if (command.refs === undefined || !hasForeignCommits(services, actor, project)) continue;
     const { concerned, olds } = await concernedBy(services, actor, one, command.refs, project);
@@ -113,7 +128,10 @@ export async function commitsOf(
     looks.set(place.gitDir, {
       ...named,
       olds: [...named.olds, ...olds],
-      publishes: [...named.publishes, ...publishes.filter(c => foreignCommit(services, actor, project, c.commit))],
+      publishes: [
+        ...named.publishes,
+        ...publishes.filter(c => foreignCommit(services, actor, project, c.commit)),
+      ],
     });
     for (const each of concerned) candidates.push(...candidateOf(services, actor, one, project, each, asked));
   }
@@ -121,7 +139,9 @@ export async function commitsOf(
 }
 
 function makesCommits({ commits, name, refs }: GuardedCommand): boolean {
-  return commits || refs?.does === "add" || refs?.does === "rewrite" || /^git (?:rebase|pull|commit)\b/.test(name);
+  return (
+    commits || refs?.does === "add" || refs?.does === "rewrite" || /^git (?:rebase|pull|commit)\b/.test(name)
+  );
 }
 
 function isMoving({ refs }: GuardedCommand): boolean {
@@ -149,11 +169,14 @@ function candidateOf(
     return made !== null && isHolding(made) ? [{ listed, made }] : [];
   });
   const keyOf = (commit: string) => [actorKey(actor), project, commit].join("\n");
-  const isNew = ({ listed }: (typeof rows)[number]) => become !== "published" || !asked.has(keyOf(listed.commit));
+  const isNew = ({ listed }: (typeof rows)[number]) =>
+    become !== "published" || !asked.has(keyOf(listed.commit));
   const untold = rows.filter(isNew);
   const held = untold.length > 0 ? untold : rows;
   if (held.length === 0) return [];
-  const shown = held.slice(0, limits.commitsShownMax).map(({ listed, made }) => rowOf(services, listed, made));
+  const shown = held
+    .slice(0, limits.commitsShownMax)
+    .map(({ listed, made }) => rowOf(services, listed, made));
   const finding: GuardFinding = {
     command: n,
     verdict: "tell_first",
@@ -360,7 +383,8 @@ async function pushed(
   const { remote, published, unpublished, only } = look;
   const upTo = remote === null || only === null ? null : before(services, actor, project, published);
   const isOver = upTo !== null && (await isAhead(services, place, only?.has ?? null, upTo));
-  const line = isOver && only !== null && remote !== null ? { upTo: { remote, commit: upTo, branch: only.branch } } : {};
+  const line =
+    isOver && only !== null && remote !== null ? { upTo: { remote, commit: upTo, branch: only.branch } } : {};
   const out = published.length === 0 ? [] : [{ become: "published", commits: published, ...line } as const];
   const off = unpublished.length === 0 ? [] : [{ become: "unpublished", commits: unpublished } as const];
   return { concerned: [...out, ...off], olds: [] };
@@ -379,10 +403,16 @@ function before(
     return row !== null && isAtTurn(services, actor, row);
   };
   const isOwn = (commit: string) =>
-    made.get(commitKey({ project, commit }))?.actors.some(one => one.actor.session === actor.session) === true;
+    made.get(commitKey({ project, commit }))?.actors.some(one => one.actor.session === actor.session) ===
+    true;
   return upToBefore(published, isHeld, isOwn);
 }
 
-async function isAhead({ facts }: Services, place: GitPlace, from: string | null, to: string): Promise<boolean> {
+async function isAhead(
+  { facts }: Services,
+  place: GitPlace,
+  from: string | null,
+  to: string,
+): Promise<boolean> {
   return (await facts.heads.isAhead(place, from, to)) === true;
 }

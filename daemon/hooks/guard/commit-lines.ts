@@ -100,7 +100,11 @@ export async function noteCommits(
   services: Services,
   lines: CommitLines,
   actor: Actor,
-  { toolUseId, cwd, ranMs }: { readonly toolUseId: string; readonly cwd: string; readonly ranMs: number | null },
+  {
+    toolUseId,
+    cwd,
+    ranMs,
+  }: { readonly toolUseId: string; readonly cwd: string; readonly ranMs: number | null },
 ): Promise<void> {
   const guarded = lines.ended(toolUseId);
   for (const line of guarded) await lineEnded(services, lines, line, ranMs);
@@ -146,7 +150,10 @@ async function lineEnded(
 }
 
 /** Where HEAD has no log, the commit that it has now is what the line made. */
-async function withoutLog({ facts, clock }: Services, { place, head }: CommitLine): Promise<readonly HeadMove[]> {
+async function withoutLog(
+  { facts, clock }: Services,
+  { place, head }: CommitLine,
+): Promise<readonly HeadMove[]> {
   const now = await facts.heads.now(place);
   if ("unreachable" in now || now.commit === null || now.commit === head) return [];
   return [{ from: head ?? "", to: now.commit, wallMs: clock.wall(), text: "commit:", at: 0 }];
@@ -162,7 +169,8 @@ function madeBy(moves: readonly HeadMove[]): readonly string[] {
 
 /** Moves that may take commits off. */
 function fromOf(head: string | null, moves: readonly HeadMove[]): readonly string[] {
-  const isAdding = ({ text }: HeadMove) => making.test(text) && !/\((?:amend|pick|squash|fixup)\)|^filter/.test(text);
+  const isAdding = ({ text }: HeadMove) =>
+    making.test(text) && !/\((?:amend|pick|squash|fixup)\)|^filter/.test(text);
   if (moves.every(isAdding)) return [];
   return [...(head === null ? [] : [head]), ...moves.map(({ from }) => from)].filter(id => !/^0*$/.test(id));
 }
@@ -175,7 +183,11 @@ async function goneCommits(
   olds: readonly string[],
 ): Promise<readonly ListedCommit[]> {
   if (olds.length === 0 || services.engine.state.commits.made.size === 0) return [];
-  const found = await services.facts.history.between(place, [...new Set(olds)], ["--exclude=refs/original/*", "--all"]);
+  const found = await services.facts.history.between(
+    place,
+    [...new Set(olds)],
+    ["--exclude=refs/original/*", "--all"],
+  );
   if ("unreachable" in found) return [];
   const { made } = services.engine.state.commits;
   return found.filter(({ commit }) => made.has(commitKey({ project, commit })));
@@ -208,7 +220,14 @@ async function replacements(
   const now = new Map<string, string>();
   if (gone.length > 0) {
     const at = head ?? moves.at(-1)?.to ?? null;
-    const news = at === null ? [] : await facts.history.between(place, [at], gone.map(({ commit }) => commit));
+    const news =
+      at === null
+        ? []
+        : await facts.history.between(
+            place,
+            [at],
+            gone.map(({ commit }) => commit),
+          );
     const key = ({ authored, subject }: ListedCommit) => `${authored} ${subject}`;
     const byKey = new Map(("unreachable" in news ? [] : news).map(one => [key(one), one.commit]));
     for (const one of gone) {
@@ -284,7 +303,9 @@ export async function movesSeen(
   const isLooking = unseen.length > 0 && hasForeignCommits(services, actor, project);
   const gone = isLooking ? await goneCommits(services, project, place, fromOf(null, unseen)) : [];
   const placed = await replacements(services, place, log, gone, unseen);
-  const commits = madeCommits(own, placed).filter(({ commit }) => !isKnownOf(services, by?.actor, project, commit));
+  const commits = madeCommits(own, placed).filter(
+    ({ commit }) => !isKnownOf(services, by?.actor, project, commit),
+  );
   if (commits.length > 0 && by !== null) {
     const rest = { project, commits, wallMs: clock.wall() };
     await engine.submitAndWait({ type: "commits_made", actor: by.actor, beside: [], ...rest });
@@ -293,12 +314,7 @@ export async function movesSeen(
 }
 
 /** Whether the log has nothing more to note of the commit: its line is known, or the actor stands there. */
-function isKnownOf(
-  { engine }: Services,
-  actor: Actor | undefined,
-  project: string,
-  commit: string,
-): boolean {
+function isKnownOf({ engine }: Services, actor: Actor | undefined, project: string, commit: string): boolean {
   const row = engine.state.commits.made.get(commitKey({ project, commit }));
   if (row === undefined) return false;
   return row.isSure === true || row.actors.some(one => actor !== undefined && sameActor(one.actor, actor));

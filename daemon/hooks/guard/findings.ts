@@ -301,7 +301,9 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 /** The work of others that a command reaches, as a text for the trail. */
 export function workOf({ foreign, more, stashes, sessions, commits, become }: GuardFinding): string {
   if (commits !== undefined) {
-    const all = commits.map(({ commit, who }) => `${commit.slice(0, limits.commitIdChars)} (${who.join(" or ")})`);
+    const all = commits.map(
+      ({ commit, who }) => `${commit.slice(0, limits.commitIdChars)} (${who.join(" or ")})`,
+    );
     return `commits that would be ${become}: ${all.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
   }
   if (sessions !== undefined) {

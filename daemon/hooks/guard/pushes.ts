@@ -29,7 +29,8 @@ export interface PushPlan {
 /** Settings of git by their names, each with all its values. */
 type Settings = ReadonlyMap<string, readonly string[]>;
 
-export const pushSettings = "^(push\\.default|remote\\.pushdefault|branch\\..*|remote\\..*\\.(push|url|mirror))$";
+export const pushSettings =
+  "^(push\\.default|remote\\.pushdefault|branch\\..*|remote\\..*\\.(push|url|mirror))$";
 
 /** What a push of these words does; `branch`: the one that HEAD is on. `branches`: all that are here, by short names. */
 export function pushPlan(
@@ -47,11 +48,15 @@ export function pushPlan(
   const remote = isNamed ? named : (byUrl?.[0].slice("remote.".length, -".url".length) ?? null);
   const isMirror = one(`remote.${named}.mirror`) === "true";
   const isForced = use.isForced === true || isMirror;
-  const all = () => branches.map(name => ({ from: `refs/heads/${name}`, to: `refs/heads/${name}`, isForced }));
+  const all = () =>
+    branches.map(name => ({ from: `refs/heads/${name}`, to: `refs/heads/${name}`, isForced }));
   if (use.isAll || isMirror) return { remote, updates: all() };
-  const specs = use.refs.length > 0 ? use.refs : use.isTags ? [] : (settings.get(`remote.${named}.push`) ?? null);
+  const specs =
+    use.refs.length > 0 ? use.refs : use.isTags ? [] : (settings.get(`remote.${named}.push`) ?? null);
   if (specs === null) return { remote, updates: byDefault(one, own, { branch, named, isForced, all }) };
-  const updates = joined(specs).flatMap(spec => (isGroup(spec) ? all() : (updateOf(spec, use, branch) ?? [])));
+  const updates = joined(specs).flatMap(spec =>
+    isGroup(spec) ? all() : (updateOf(spec, use, branch) ?? []),
+  );
   return { remote, updates };
 }
 
@@ -163,7 +168,9 @@ export async function pushLook(
   }
   const [first] = plan.updates;
   const isOne = plan.updates.length === 1 && first?.from != null && first.to.startsWith("refs/heads/");
-  const only = isOne ? { branch: first.to.slice("refs/heads/".length), has: tracking(first.to) ?? null } : null;
+  const only = isOne
+    ? { branch: first.to.slice("refs/heads/".length), has: tracking(first.to) ?? null }
+    : null;
   return { remote, published, unpublished, only };
 }
 

@@ -74,7 +74,8 @@ function effects(found: readonly ReachedCommits[], will: "would" | "will", where
     const what = isOne ? "a commit" : "commits";
     const extra = one.become === "published" ? " who are still at work" : "";
     const agent = peopleIn([one]).length === 1 && one.more === 0 ? "another agent" : "other agents";
-    const who = agent === "another agent" && extra !== "" ? "another agent who is still at work" : `${agent}${extra}`;
+    const who =
+      agent === "another agent" && extra !== "" ? "another agent who is still at work" : `${agent}${extra}`;
     return `\`${commandName(one)}\` ${where}${will} ${verbs[becomeOf(one)]} ${what} of ${who}`;
   });
   return unique(texts).join(", and ");
@@ -96,7 +97,8 @@ function whose(found: readonly ReachedCommits[]): string {
   const more = all.size - shown.length + Math.max(...found.map(one => one.more));
   const texts = shown.map(one => {
     const names = one.who.map(name => quote(name, limits.nameBytes));
-    const who = names.length > 1 ? `is of one of ${names.join(", ")}` : `is of ${names[0] ?? "another agent"}`;
+    const who =
+      names.length > 1 ? `is of one of ${names.join(", ")}` : `is of ${names[0] ?? "another agent"}`;
     return `${named(one)} ${who}`;
   });
   return [...texts, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
@@ -111,7 +113,10 @@ function ways(found: readonly ReachedCommits[], cwd: string): readonly string[] 
     .slice(0, limits.guardWaysMax)
     .map(who => quote(who, limits.nameBytes))
     .join(" or ");
-  return [...unique(found.flatMap(one => way(one, cwd) ?? [])), `Or tell ${people} what you need, or ask your user.`];
+  return [
+    ...unique(found.flatMap(one => way(one, cwd) ?? [])),
+    `Or tell ${people} what you need, or ask your user.`,
+  ];
 }
 
 /** What does the agent's part without the others' commits; null: nothing does. */
@@ -123,17 +128,22 @@ function way(one: ReachedCommits, cwd: string): string | null {
   const isOne = commits.length === 1 && more === 0;
   switch (becomeOf(one)) {
     case "rewritten":
-      if (commandName(one) === "git commit --amend") return "leave out --amend: make a commit of your own on top.";
+      if (commandName(one) === "git commit --amend")
+        return "leave out --amend: make a commit of your own on top.";
       return "leave these commits as they are: merge instead, or do it in a worktree of your own.";
     case "dropped":
-      if (by.name.startsWith("git reset") && isOne) return `to undo it for all, commit the reverse: ${git} revert --no-edit ${id}`;
-      return isOne ? `put it on a branch first: ${git} branch NAME ${id}` : "put them on a branch first, or leave the branch where it is.";
+      if (by.name.startsWith("git reset") && isOne)
+        return `to undo it for all, commit the reverse: ${git} revert --no-edit ${id}`;
+      return isOne
+        ? `put it on a branch first: ${git} branch NAME ${id}`
+        : "put them on a branch first, or leave the branch where it is.";
     case "deleted":
       return `put ${isOne ? "it" : "them"} on a branch first: ${git} branch NAME ${id}`;
     case "unpublished":
       return "push without force: fetch, merge what the remote has, and push again; or push to a branch of your own.";
     case "published":
-      if (upTo === undefined) return "push when they are done; none of your own commits can be pushed without these.";
+      if (upTo === undefined)
+        return "push when they are done; none of your own commits can be pushed without these.";
       return `push your own commits up to before ${isOne ? "it" : "them"}: ${git} push ${shellArgument(upTo.remote)} ${shortId(upTo.commit)}:${shellArgument(`refs/heads/${upTo.branch}`)}`;
   }
 }

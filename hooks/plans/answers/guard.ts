@@ -279,7 +279,9 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
       ...(reached.length === 0 ? [] : [files(reached, line)]),
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
-      ...(authored.length === 0 ? [] : [(files === warned ? commitsWarned : commitsToldFirst)(authored, cwd)]),
+      ...(authored.length === 0
+        ? []
+        : [(files === warned ? commitsWarned : commitsToldFirst)(authored, cwd)]),
     ].join("\n");
   if (looked.verdict === "allow_with_note")
     return withContext(nothing, words(warned, stashWarned, displacedWarned));

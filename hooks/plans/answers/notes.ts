@@ -13,6 +13,7 @@ import type {
 import type { FileNote } from "../../seam/slices.ts";
 import { howToWrite, type Reader } from "./answer.ts";
 import { commitLine } from "./authors.ts";
+import { headMovedLine } from "./heads.ts";
 
 // Knows the words in which an adapter says which lines a tool changed: `line 2`, `lines 10-40, 52 and more`.
 
@@ -38,6 +39,7 @@ export const baseHeadings: readonly Heading[] = [
   ["another agent took stash entries of yours", "stash_taken"],
   ["commits of yours are on no branch any more", "commit_lost", "commit_rewritten"],
   ["another agent published commits of yours", "commit_pushed"],
+  ["HEAD of a checkout in which you work has moved", "head_moved"],
   ["agents wrote files without holding their locks", "bypassed", "lost_update"],
   ["the time of a lock of yours is over", "lease_over"],
   ["another agent plans to change the same files as you", "overlap"],
@@ -131,6 +133,7 @@ export const baseLines = {
   commit_lost: commitLine,
   commit_rewritten: commitLine,
   commit_pushed: commitLine,
+  head_moved: headMovedLine,
   overlap: overlapLine,
   lease_over: leaseLine,
 } satisfies { readonly [W in FileNote["what"]]?: NoteLine<FileNote> };
