@@ -70,7 +70,17 @@ export interface GuardedCommand {
  */
 export type RefUse =
   | HeadMove
-  | { readonly does: "add" | "rewrite" }
+  | { readonly does: "add" }
+  | {
+      readonly does: "rewrite";
+      /** The commits, as the line names them; empty: those of HEAD. Absent: only the latest one, which is amended. */
+      readonly revisions?: readonly string[];
+    }
+  | {
+      /** It deletes what no ref has: logs of refs that keep commits, or commits that no log keeps either. */
+      readonly does: "expire";
+      readonly by: "reflog" | "prune";
+    }
   | PushUse
   | OperationEnd
   | {
@@ -267,6 +277,16 @@ export interface ForeignSession {
   readonly worktree: string;
 }
 
+/** A commit of another session that a command would rewrite, drop or publish. */
+export interface ForeignCommit {
+  /** The whole id. */
+  readonly commit: string;
+  /** The first line of its message, shortened. */
+  readonly subject: string;
+  /** The names of those who made it; several: it is of one of them. */
+  readonly who: readonly string[];
+}
+
 // Where HEAD of a worktree is, what is in progress there, and whose it is.
 
 export type OperationKind = "merge" | "rebase" | "cherry-pick" | "revert" | "am" | "bisect";
@@ -406,6 +426,15 @@ export interface GuardFinding {
   readonly ownStashes?: readonly number[];
   /** The live sessions of others whose folder it takes away, at most `limits.guardFilesMax`; `more` counts the rest. */
   readonly sessions?: readonly ForeignSession[];
+  /** The commits of others that it concerns, at most `limits.commitsShownMax`; `more` counts the rest. */
+  readonly commits?: readonly ForeignCommit[];
+  /**
+   * What becomes of them: `dropped` from a branch, `published`, `unpublished` by a forced push, or `deleted` since no ref has
+   * them.
+   */
+  readonly become?: "rewritten" | "dropped" | "published" | "unpublished" | "deleted";
+  /** Of a push: what pushes the actor's own commits up to before those of others. */
+  readonly upTo?: { readonly remote: string; readonly commit: string; readonly branch: string };
   /** What it does to HEAD or an operation of others. Such a finding names no files. */
   readonly head?: HeadFinding;
   /** What it changes that is not of one agent alone. */

@@ -15,6 +15,17 @@ const guardLimits = {
   settledWorkMax: 2_000,
   /** Stash entries whose makers are kept. */
   stashEntriesMax: 1_000,
+  /** Commits whose authors are kept, and actors of one that may be any of theirs. */
+  commitsKeptMax: 2_000,
+  commitActorsMax: 8,
+  /** Commits that one answer or notice names. */
+  commitsShownMax: 5,
+  /** Characters kept of the first line of a commit's message. */
+  subjectChars: 100,
+  /** The end of HEAD's log in which the commits of a script are looked for. */
+  headLogBytes: 16 * 1024,
+  /** Commits looked at between the old and the new place of a ref. */
+  refCommitsMax: 1_000,
   /** Longest log of a stash list that is read, in bytes. */
   stashLogBytes: 256 * 1024,
   /** Longest `packed-refs` that is read, in bytes, and worktrees of a repository whose HEADs are. */

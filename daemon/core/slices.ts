@@ -38,7 +38,8 @@ import { checkSharings, sharingRules } from "./sharing.ts";
 import type { State, TableName } from "./state.ts";
 import { checkReplies } from "./tables/base-state.ts";
 import { checkHeads } from "./tables/heads.ts";
-import { checkStashes } from "./tables/uncommitted.ts";
+import { checkCommits, checkStashes } from "./tables/uncommitted.ts";
+import { commitAuthorRules } from "./work/commits.ts";
 import { headRules } from "./work/head-moves.ts";
 import { stashRules } from "./work/losses.ts";
 import { checkParts } from "./work/shared-parts.ts";
@@ -50,6 +51,7 @@ export const ruleList = [
   sessionRules,
   writeRules,
   stashRules,
+  commitAuthorRules,
   headRules,
   taskRules,
   declarationRules,
@@ -90,6 +92,7 @@ const checks: { readonly [N in TableName]: Check } = {
   merges: checkMerges,
   mergesThere: checkMergesThere,
   stashes: checkStashes,
+  commits: checkCommits,
   heads: checkHeads,
   parts: checkParts,
   sharings: checkSharings,

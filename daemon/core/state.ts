@@ -19,7 +19,7 @@ import { headRows } from "./tables/heads.ts";
 import { type Freezes, type Message, type Messages, noteRows } from "./tables/messages.ts";
 import { addSession, type Ended, type NameSource, type Session, type Sessions } from "./tables/sessions.ts";
 import { taskRows } from "./tables/tasks.ts";
-import { riskRows, stashRows, writeRows } from "./tables/uncommitted.ts";
+import { commitRows, riskRows, stashRows, writeRows } from "./tables/uncommitted.ts";
 
 // What a snapshot has of messages and freezes.
 
@@ -134,6 +134,7 @@ const tables = {
   merges: mergeRows,
   mergesThere: mergeThereRows,
   stashes: stashRows,
+  commits: commitRows,
   heads: headRows,
   // Only a copy of a shared project has parts, and a copy is kept as rows.
   parts: { lists: {} },

@@ -10,7 +10,7 @@ import type { Mounts } from "../../protocol/schemas/hook.ts";
 import type { Anchor, FileName, FileRef } from "../core/frame/actors.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type Changed, ChangeFacts, type CommitDiff, commitDiff } from "./git/changes.ts";
-import { CommitFacts, type CommitMark, type StashList, stashList } from "./git/commits.ts";
+import { CommitFacts, type CommitMark, HistoryFacts, type StashList, stashList } from "./git/commits.ts";
 import { HeadFacts } from "./git/head.ts";
 import { type CommitHooks, commitHooks } from "./git/hooks.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
@@ -93,6 +93,8 @@ export interface Facts {
   gitProcesses(): Promise<readonly GitProcess[]>;
   /** At most `limits.namesReadMax` names in a folder; none if it cannot be read. */
   names(folder: string): Promise<readonly string[]>;
+  /** HEAD's log, the history, refs and settings of a repository, as they are now. */
+  readonly history: Pick<HistoryFacts, "headLog" | "between" | "refs" | "small" | "settings">;
   /** The stash list of a repository, as it is now. */
   stashes(place: GitPlace): Promise<StashList | Unreachable>;
   /** Where HEAD of a worktree is, and what revisions name. */
@@ -156,6 +158,7 @@ export function outsideFacts(
     },
     gitProcesses,
     names: folder => namesIn(outside, folder),
+    history: new HistoryFacts(outside, gitChild),
     stashes: place => stashList(outside, git, place),
     heads: new HeadFacts(outside, git, gitChild),
     worktreeState: place => states.of(place),

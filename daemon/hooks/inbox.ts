@@ -192,6 +192,7 @@ function isUrgent(note: FileNote): boolean {
   if (note.what === "bypassed") return !note.mine;
   // What no agent did, a person may have meant.
   if (note.what === "wiped") return !note.mine && note.other !== null;
+  if (note.what === "commit_lost" || note.what === "commit_rewritten") return true;
   return note.what === "discarded" || note.what === "stash_taken" || note.what === "lost_update";
 }
 

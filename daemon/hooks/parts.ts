@@ -17,6 +17,7 @@ import { NotedDecisions, OpenCalls, ToolFailures, ToolUses } from "./calls.ts";
 import { HookLocks } from "./edits/edit-lock.ts";
 import { OwnFiles } from "./edits/own-files.ts";
 import {
+  CommitLines,
   GuardConfirmations,
   HeadLines,
   HookedCommits,
@@ -87,6 +88,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
       confirmations: new GuardConfirmations(),
       gitCommands: new RunningGitCommands(),
       stashLines: new StashLines(),
+      commitLines: new CommitLines(),
       lineEdits: new LineEdits(),
       heads: new HeadLines(),
       commits,

@@ -34,7 +34,15 @@ const busy: ReadonlySet<Code> = new Set<Code>([
 /** These steps tell that a lock or a queue position ended, or perhaps that a merge came back or work was changed or taken. */
 export const wakingSteps = {
   // A waiter that is detached leaves the queue without an event.
-  commands: ["lock_detach", "writes_noted", "flight_end", "work_taken", "work_wiped", "stashes_noted"],
+  commands: [
+    "lock_detach",
+    "writes_noted",
+    "flight_end",
+    "work_taken",
+    "work_wiped",
+    "stashes_noted",
+    "commits_taken",
+  ],
   events: ["lock_released", "lock_wait_ended", "merge_changed"],
 } as const satisfies Pick<Listener, "commands" | "events">;
 

@@ -239,6 +239,40 @@ const push: RefRule = args => {
   return use;
 };
 
+/** Logs of refs keep commits that no ref has. */
+const reflog: RefRule = ([sub, ...args]) => {
+  const parsedArgs = readArguments(args, { long: ["--expire", "--expire-unreachable"] });
+  if (has(parsedArgs, "-n", "--dry-run")) return null;
+  if (nameOf(sub) === "drop") return { does: "expire", by: "reflog" };
+  const times = parsedArgs.options.filter(({ name }) => /^--expire/.test(name));
+  const isTimed = times.some(({ value }) => !/^(?:never|false)$/.test(value?.text ?? ""));
+  return nameOf(sub) === "expire" && isTimed ? { does: "expire", by: "reflog" } : null;
+};
+
+/** Without a time of its own git deletes only what is older than two weeks. */
+const gc: RefRule = args => {
+  const prune = optionValue(readArguments(args, {}), "--prune");
+  return prune === null || prune.text === "never" ? null : { does: "expire", by: "prune" };
+};
+
+const prune: RefRule = args => {
+  const parsedArgs = readArguments(args, { long: ["--expire"] });
+  if (has(parsedArgs, "-n", "--dry-run")) return null;
+  return { does: "expire", by: "prune" };
+};
+
+/** Words that name commits; what it would take to read its options is not told apart. */
+const filterBranch: RefRule = args => {
+  const filters = "env tree index parent msg commit tag-name subdirectory".split(" ");
+  const long = [...filters.map(name => `--${name}-filter`), "--original", "--state-branch"];
+  const parsedArgs = readArguments(args, { short: "d", long });
+  const words = operands(parsedArgs);
+  const isAll = [...words, ...args].some(({ text }) => text === "--all" || text === "--branches");
+  if (isAll) return { does: "rewrite", revisions: ["--branches"] };
+  const named = words.flatMap(({ text, known }) => (known && /^[^-\s][^\s]*$/.test(text) ? [text] : []));
+  return { does: "rewrite", revisions: named };
+};
+
 const picking: Options = {
   short: "mX",
   attached: "S",
@@ -268,8 +302,11 @@ const refRules: ReadonlyMap<string, RefRule> = new Map([
   ["update-ref", updateRef],
   ["stash", stash],
   ["push", push],
-  ["filter-branch", () => ({ does: "rewrite" })],
-  ["filter-repo", () => ({ does: "rewrite" })],
+  ["reflog", reflog],
+  ["gc", gc],
+  ["prune", prune],
+  ["filter-branch", filterBranch],
+  ["filter-repo", () => ({ does: "rewrite", revisions: ["--branches"] })],
 ]);
 
 /** What a call does to HEAD, branches and operations; null: nothing. */

@@ -55,6 +55,7 @@ export type BaseNote =
   | TakenNote
   | WipedNote
   | StashTakenNote
+  | CommitNote
   | HeadMovedNote
   | OverlapNote;
 
@@ -155,6 +156,28 @@ export interface StashTakenNote {
   readonly other: string;
   /** The command's name for people: `git stash pop`. */
   readonly command: string;
+}
+
+/** Commits of the agent fell out of all refs, or were published, while a command of another session ran, or unseen. */
+export interface CommitNote {
+  /** `commit_lost`: no ref has them. `commit_rewritten`: the same, and another commit is in the place of each. */
+  readonly what: "commit_lost" | "commit_rewritten" | "commit_pushed";
+  /** At most `limits.commitsShownMax`; `more` counts the rest. */
+  readonly commits: readonly NotedCommit[];
+  readonly more: number;
+  /** The command's actor, by its name for people; null: Kite did not see who did it. */
+  readonly other: string | null;
+  /** The command's name for people: `git commit --amend`; null: not known. */
+  readonly command: string | null;
+}
+
+export interface NotedCommit {
+  /** The whole id. */
+  readonly commit: string;
+  /** The first line of its message, shortened. */
+  readonly subject: string;
+  /** The commit in its place. */
+  readonly now?: string;
 }
 
 /** HEAD of the agent's worktree is somewhere else than the agent knows: its next commit lands there. */

@@ -33,7 +33,7 @@ import {
   setSuspended,
   suspendedAt,
 } from "../tables/sessions.ts";
-import { renameStashes, renameWriters } from "../tables/uncommitted.ts";
+import { renameCommits, renameStashes, renameWriters } from "../tables/uncommitted.ts";
 import { passClaims } from "../tasks/leave.ts";
 import { compareAgain, moveDeclaration } from "../work/declared-ends.ts";
 import { renameRisks } from "../work/dirty-files.ts";
@@ -176,6 +176,7 @@ function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Me
   passAgentNames(state, before, command.session);
   renameWriters(state.writes, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
+  renameCommits(state.commits, before.id, command.session);
   renameHeads(state.heads, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...movedTo(hold, actor), place: state.locks.grants });
 }

@@ -28,7 +28,16 @@ import { type Freezes, type Messages, type Notes, noFreezes, noMessages, noNotes
 import { noParts, type Parts } from "./parts.ts";
 import { noSessions, Revisions, type Sessions } from "./sessions.ts";
 import { noTasks, type Tasks } from "./tasks.ts";
-import { noStashes, noWrites, type Risks, riskRecords, type Stashes, type Writes } from "./uncommitted.ts";
+import {
+  type Commits,
+  noCommits,
+  noStashes,
+  noWrites,
+  type Risks,
+  riskRecords,
+  type Stashes,
+  type Writes,
+} from "./uncommitted.ts";
 import { WaitGraph } from "./waits.ts";
 
 export type * from "./context.ts";
@@ -85,6 +94,7 @@ export interface BaseTables extends Pick<Risks, "risks"> {
   readonly messages: Messages;
   readonly freezes: Freezes;
   readonly stashes: Stashes;
+  readonly commits: Commits;
   readonly heads: Heads;
   readonly parts: Parts;
   /** Replies kept for retries, oldest first. */
@@ -281,6 +291,7 @@ export function emptyBaseState(
     messages: noMessages(touched, preimages, bounds),
     freezes: noFreezes(touched),
     stashes: noStashes(bounds),
+    commits: noCommits(bounds),
     heads: noHeads(bounds),
     parts: noParts(),
     replies: new Map(),

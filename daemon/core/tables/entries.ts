@@ -13,7 +13,7 @@ import type { NoteCommands, TalkCommands, TalkDues, Whose } from "./messages.ts"
 import type { PartRow } from "./parts.ts";
 import type { Session, SessionCommands, SessionDues } from "./sessions.ts";
 import type { Task, TaskCommands } from "./tasks.ts";
-import type { StashesNoted, WriteCommands } from "./uncommitted.ts";
+import type { CommitsMade, CommitsTaken, StashesNoted, WriteCommands } from "./uncommitted.ts";
 
 // The log's commands. An entry is a validated command with its proposer, its time and its sequence number.
 // Invariant: a command carries every fact of the outside world that it needs; the core reads none itself.
@@ -67,6 +67,8 @@ export interface Commands
   daemon_started: DaemonStarted;
   reply_unheard: ReplyUnheard;
   stashes_noted: StashesNoted;
+  commits_made: CommitsMade;
+  commits_taken: CommitsTaken;
   head_moved: HeadMoved;
   elapse: Elapse;
   rules: Rules;

@@ -177,10 +177,10 @@ function forgetWriters(state: BaseState, work: DirtyFile, isGone: (writer: Write
   }
 }
 
-/** Makes settled files dirty again, with their old writers first and the actor that brought them back last. */
+/** Makes settled files dirty again: they belong to those who wrote them. In old entries the actor counts as the latest. */
 export function workReturned(
   state: BaseState,
-  { actor, noted }: CommandOf<"work_returned">,
+  { actor, noted, isWritersOnly, authors = [] }: CommandOf<"work_returned">,
   meta: Meta,
   step: Step,
 ): void {
@@ -189,9 +189,15 @@ export function workReturned(
   for (const { key } of files) {
     const work = state.writes.settled.get(key);
     if (work === undefined) continue;
-    addWork(state.writes, { ...work, writers: work.writers.map(w => ({ ...w, seq: meta.seq })) });
+    const own = work.writers.map(w => ({ ...w, seq: meta.seq }));
+    const made = (authors.find(one => one.key === key)?.actors ?? [])
+      .filter(one => !own.some(w => sameActor(w.actor, one.actor)))
+      .map((one): Writer => ({ ...one, ancestors: [], by: "edit", wallMs: noted.wallMs, seq: meta.seq }));
+    const writers = [...made, ...own].slice(-state.limits.writersPerFileMax);
+    addWork(state.writes, { ...work, writers });
   }
-  markDirty(state, actor, { ...noted, files }, meta);
+  const unowned = isWritersOnly === true ? files.filter(({ key }) => !state.writes.files.has(key)) : files;
+  markDirty(state, actor, { ...noted, files: unowned }, meta);
   noteRisks(state, actor, files, step);
 }
 

@@ -29,6 +29,7 @@ import {
   toolOf,
 } from "../event.ts";
 import { commitEnds } from "../guard/commit-hooks.ts";
+import { noteCommits } from "../guard/commit-lines.ts";
 import { releaseIndexes } from "../guard/guard.ts";
 import { headLineEnds } from "../guard/heads.ts";
 import { lineFlight, noteStashes } from "../guard/memory.ts";
@@ -150,6 +151,8 @@ export async function shellEnd(
   // The line still holds the index here, so the next line's commit does not count as its own.
   const byGit = await tellTaken(event, edits, actor, ancestors, line);
   await noteStashes(event, guard.stashLines, toolUseId);
+  const isGuarded = parts.config.settings.values.treeGuard !== "off";
+  const back = isGuarded ? await noteCommits(event, guard.commitLines, actor, action) : undefined;
   await headLineEnds(event, guard.heads, actor, action);
   await releaseIndexes(event, actor, toolUseId);
   await lineEditsEnd(event, action, parts);
@@ -162,7 +165,7 @@ export async function shellEnd(
   commits.endWait(toolUseId);
   const written = changed.filter(({ key }) => !stashed.has(key));
   await noteShell(event, actor, ancestors, written);
-  const returned = await noteReturned(event, actor, ancestors, line.settled);
+  const returned = await noteReturned(event, actor, ancestors, line.settled, back);
   const wallMs = clock.wall();
   const ended = { actor, toolUseId, program, changed: [...changed, ...returned], wallMs };
   for (const part of points) part.lineEnded?.(ended);

@@ -118,6 +118,8 @@ function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place
 export interface Candidate {
   readonly finding: GuardFinding;
   readonly versions: () => Promise<Versions>;
+  /** What it asks about only once, whatever the line: it passes once each of these was asked about. */
+  readonly asks?: readonly string[] | undefined;
 }
 
 export interface Found {
@@ -303,13 +305,29 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes, sessions, head, shared }: GuardFinding): string {
+export function workOf({
+  foreign,
+  more,
+  stashes,
+  sessions,
+  commits,
+  become,
+  head,
+  shared,
+}: GuardFinding): string {
   if (head !== undefined) return headOf(head);
+  const rest = more === 0 ? "" : ` and ${more} more`;
+  if (commits !== undefined) {
+    const all = commits.map(
+      ({ commit, who }) => `${commit.slice(0, limits.commitIdChars)} (${who.join(" or ")})`,
+    );
+    return `commits that would be ${become}: ${all.join(", ")}${rest}`;
+  }
   if (shared !== undefined) {
     const names = shared.others.map(({ who }) => who).join(", ");
     const { is } = shared;
     const what = "key" in is ? `${is.key} of a repository` : `${is.link}, a link to ${is.target},`;
-    return `${what} where others work: ${names}${more === 0 ? "" : ` and ${more} more`}`;
+    return `${what} where others work: ${names}${rest}`;
   }
   if (sessions !== undefined) {
     const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);
@@ -322,7 +340,6 @@ export function workOf({ foreign, more, stashes, sessions, head, shared }: Guard
     );
     return `stash entries: ${all.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
   }
-  const rest = more === 0 ? "" : ` and ${more} more`;
   return `${workIn(foreign.map(({ file, leftMs, ...one }) => ({ ...one, file, hasEnded: leftMs !== null })))}${rest}`;
 }
 

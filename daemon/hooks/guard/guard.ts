@@ -27,10 +27,12 @@ import { type ActionOf, ancestorsOf, contested, type HookEvent, leadOf } from ".
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
+import { commitsOf } from "./authors.ts";
 import { commitBegins } from "./commit-hooks.ts";
+import { commitLinesBegin } from "./commit-lines.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, workOf } from "./findings.ts";
 import { headCandidates, headLineBegins } from "./heads.ts";
-import { lineKey, type Reached, type Versions } from "./memory.ts";
+import { type CommitLook, lineKey, type Reached, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
 import { sharedCandidates } from "./shared-places.ts";
@@ -78,7 +80,7 @@ export async function guard(event: HookEvent, action: Guard, parts: Needs<GuardP
     if (stops(event, verdict)) void looking.then(drop, drop);
     return { ...undecided, outcome: { ...alone, verdict, findings, unchecked: unknown } };
   });
-  const { outcome, line, shown, passed } = decided;
+  const { outcome, line, shown, asks, passed } = decided;
   // The line will not run, so it changes none of the files that it names.
   if ("verdict" in outcome && stops(event, outcome.verdict)) {
     settleGrants(event.grants, false);
@@ -87,6 +89,7 @@ export async function guard(event: HookEvent, action: Guard, parts: Needs<GuardP
   event.delivery.whenTold(isDelivered => {
     for (const versions of isDelivered ? shown : [])
       parts.guard.confirmations.told(line, versions, action.toolUseId, event.clock.now());
+    if (isDelivered) parts.guard.commitLines.asked(action.toolUseId, asks);
   });
   // Every client is gone, and nothing was decided.
   if (!outcome.ok && event.call.connection.isClosed) return outcome;
@@ -98,11 +101,13 @@ interface Decided {
   readonly line: string;
   /** What sending the same line again confirms, once the answer is delivered. */
   readonly shown: readonly Versions[];
+  /** What it asked about for the only time, once the answer is delivered. */
+  readonly asks: readonly string[];
   /** What the actor was told before; it has sent the line again. */
   readonly passed: readonly GuardFinding[];
 }
 
-const undecided = { line: "", shown: [], passed: [] } as const;
+const undecided = { line: "", shown: [], asks: [], passed: [] } as const;
 
 async function looked(
   event: HookEvent,
@@ -137,7 +142,9 @@ async function looked(
   });
   const { all, unseen, reached } = findingsOf(event, narrow.placed, looks);
   const stashing = await stashUsers(event, action, [...action.commands, ...aliased], placed);
-  const heads = await headCandidates(event, parts, me, placed);
+  const before = parts.guard.commitLines.askedBefore(action.toolUseId);
+  const commits = await commitsOf(event, actor, placed, before);
+  const heads = [...(await headCandidates(event, parts, me, placed)), ...commits.candidates];
   const candidates = [...all, ...(await furtherCandidates(event, me, stashing, placed)), ...heads];
   const { shown, passed, line } = await notYetTold(event, parts, actor, action, candidates);
   const findings = shown.map(({ finding }) => finding);
@@ -146,13 +153,19 @@ async function looked(
     // The line will not run.
     await releaseIndexes(event, actor, action.toolUseId);
   } else {
-    await lineBegins(event, parts, action, actor, { placed, reached, stashing });
+    await lineBegins(event, parts, action, actor, { placed, reached, stashing, looks: commits.looks });
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen, unseenStashes(stashing)].filter(why => why !== null);
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
-  return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), passed };
+  const asks = shown.flatMap(one => one.asks ?? []);
+  return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), asks, passed };
+}
+
+/** A finding of which the actor was not told yet. */
+interface Untold extends Pick<Candidate, "finding" | "asks"> {
+  readonly versions: Versions | null;
 }
 
 /** What is known of a line that runs. */
@@ -160,6 +173,7 @@ interface Known {
   readonly placed: readonly Placed[];
   readonly reached: readonly Reached[];
   readonly stashing: readonly StashUsers[];
+  readonly looks: readonly CommitLook[];
 }
 
 /** The line will run: notes what its end has to be compared with. */
@@ -168,7 +182,7 @@ async function lineBegins(
   { guard: memory, config }: Needs<LineParts>,
   action: Guard,
   actor: Actor,
-  { placed, reached, stashing }: Known,
+  { placed, reached, stashing, looks }: Known,
 ): Promise<void> {
   const { toolUseId, promptId: prompt } = action;
   const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
@@ -176,6 +190,7 @@ async function lineBegins(
   const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt }));
   memory.stashLines.began(toolUseId, lists, other => isAlive(event.engine.state, other));
   headLineBegins(memory.heads, actor, toolUseId, placed);
+  await commitLinesBegin(event, memory.commitLines, action, actor, looks);
   const holds = config.settings.values.treeGuard === "deny";
   await commitBegins(event, memory.commits, actor, action, placed, holds);
 }
@@ -206,32 +221,37 @@ function indexesOf(services: Services, placed: readonly Placed[]): readonly File
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */
 async function notYetTold(
   { clock }: HookEvent,
-  { guard: { confirmations }, config }: Needs<LineParts>,
+  { guard: { confirmations, commitLines }, config }: Needs<LineParts>,
   actor: Actor,
   action: Guard,
   all: readonly Candidate[],
 ): Promise<{
   readonly line: string;
-  readonly shown: readonly { readonly finding: GuardFinding; readonly versions: Versions | null }[];
+  readonly shown: readonly Untold[];
   readonly passed: readonly GuardFinding[];
 }> {
   const line = lineKey(actor, action.cwd, action.typed);
-  const untold: { readonly finding: GuardFinding; readonly versions: Versions | null }[] = [];
+  const asked = commitLines.askedBefore(action.toolUseId);
+  const untold: Untold[] = [];
   const passed: GuardFinding[] = [];
   for (const candidate of all) {
     const { finding } = candidate;
     const versions = finding.verdict === "deny" ? null : await candidate.versions();
     const now = clock.now();
-    const isKnown = versions !== null && confirmations.isConfirmed(line, versions, action.toolUseId, now);
+    const isKnown =
+      versions !== null &&
+      (confirmations.isConfirmed(line, versions, action.toolUseId, now) ||
+        candidate.asks?.every(key => asked.has(key)) === true);
     if (isKnown) passed.push(finding);
-    else untold.push({ finding, versions });
+    else untold.push({ finding, versions, asks: candidate.asks });
   }
-  // A denied line cannot be sent again as it is, so the answer names only what denies it. What it does to HEAD is named, too: it
-  // may be sent again when what denies it is over, and is then not refused once more.
+  // A denied line cannot be sent again as it is, so the answer names only what denies it. What it does to HEAD and to commits is
+  // named, too: it may be sent again when what denies it is over, and is then not refused once more.
   const isDenied =
     config.settings.values.treeGuard === "deny" && untold.some(({ finding }) => finding.verdict === "deny");
   const shown = untold.filter(
-    ({ finding }) => !isDenied || finding.verdict === "deny" || finding.head !== undefined,
+    ({ finding: { verdict, head, commits } }) =>
+      !isDenied || verdict === "deny" || head !== undefined || commits !== undefined,
   );
   return { line, shown, passed };
 }

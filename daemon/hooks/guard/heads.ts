@@ -20,6 +20,7 @@ import { nameOf } from "../../views/sessions.ts";
 import { ownIn, worksIn } from "../../worktree/uncommitted.ts";
 import { type ActionOf, type Answer, type HookEvent, taskOf } from "../event.ts";
 import type { Needs } from "../parts.ts";
+import { movesSeen } from "./commit-lines.ts";
 import type { Candidate, Placed } from "./findings.ts";
 import { type Move, moveOf, wayOf } from "./head-targets.ts";
 import type { HeadLines } from "./memory.ts";
@@ -114,7 +115,7 @@ export function lookAtHead(
   if (session === null) return undefined;
   if (!event.engine.state.sessions.live.has(session)) return lookAtFirst(event, guard.heads);
   if (!isWaiting(event)) return undefined;
-  if (!isAlone(event, session)) return lookAround(event, guard.heads, event.actor({ session, agent }));
+  if (!isAlone(event, session)) return lookAround(event, guard, event.actor({ session, agent }));
   const { heads, sessions } = event.engine.state;
   const row = heads.rows.size === 0 ? undefined : heads.rows.get(sessions.live.get(session)?.worktree ?? "");
   // Whatever moves HEAD while one is alone is told to nobody who comes later.
@@ -153,11 +154,16 @@ async function lookIn(event: HookEvent, lines: HeadLines, cwd: string): Promise<
   return undefined;
 }
 
-async function lookAround(event: HookEvent, lines: HeadLines, actor: Actor): Promise<undefined> {
+async function lookAround(
+  event: HookEvent,
+  { heads: lines, commitLines }: Needs<"guard">["guard"],
+  actor: Actor,
+): Promise<undefined> {
   const place = await placeOf(event, actor);
   if (place === null) return undefined;
   lines.acted(actor, place.worktree, event.clock.now());
   await look(event, lines, place, null);
+  await movesSeen(event, commitLines, place, null, actor);
   return undefined;
 }
 

@@ -12,6 +12,7 @@ import { duration, frame, nearPath, quote, shellArgument } from "../../../protoc
 import type { Guarded } from "../../git/commands.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "./answer.ts";
+import { commitTexts } from "./authors.ts";
 import { headTexts } from "./heads.ts";
 import { freezeOf } from "./lock.ts";
 import { clearPaths, formOf, ownForms, type TypedLine } from "./own-forms.ts";
@@ -268,15 +269,22 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   const { cwd } = line;
   const isDenied = looked.verdict === "deny" && all.some(({ verdict }) => verdict === "deny");
   const reportable = isDenied
-    ? all.filter(({ verdict, head }) => verdict === "deny" || head !== undefined)
+    ? all.filter(
+        ({ verdict, head, commits: of }) => verdict === "deny" || head !== undefined || of !== undefined,
+      )
     : all;
   const reached = reportable.filter(
-    ({ stashes, sessions, head, shared }) =>
-      stashes === undefined && sessions === undefined && head === undefined && shared === undefined,
+    ({ stashes, sessions, head, commits, shared }) =>
+      stashes === undefined &&
+      sessions === undefined &&
+      head === undefined &&
+      commits === undefined &&
+      shared === undefined,
   );
   const heads = reportable.filter(({ head }) => head !== undefined);
   const stashes = reportable.filter(one => one.stashes !== undefined);
   const displacing = reportable.filter(one => one.sessions !== undefined);
+  const authored = reportable.filter(one => one.commits !== undefined);
   type Files = typeof warned;
   type Mode = Parameters<typeof headTexts>[2];
   const places = sharedPlaces(reportable, looked.verdict !== "allow_with_note", cwd);
@@ -286,6 +294,9 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
       ...(heads.length === 0 ? [] : [headTexts(heads, cwd, mode)]),
+      ...(authored.length === 0
+        ? []
+        : [commitTexts(authored, cwd, mode, authored.length < reportable.length)]),
       ...places,
     ].join("\n");
   if (looked.verdict === "allow_with_note")

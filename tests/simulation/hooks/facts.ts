@@ -29,6 +29,13 @@ export function simulatedFacts(shown: Shown): Facts {
     stampedNow: () => unchanged,
     parentAgent: async () => null,
     repository: async () => repository,
+    history: {
+      headLog: async () => ({ head: null, bytes: null, moves: [] }),
+      between: async () => [],
+      refs: async () => new Map(),
+      small: async () => null,
+      settings: async () => new Map(),
+    },
     heads: {
       latest: () => undefined,
       now: async () => ({ ref: "refs/heads/main", commit: "0".repeat(40), operation: null, of: null }),
