@@ -53,6 +53,8 @@ export interface GuardedCommand {
   readonly changes?: TreeChange;
   /** What it does with the stash entries of its repository. */
   readonly stash?: StashUse;
+  /** The words that give its commit a message: `-m`, `text`; absent: it makes no commit, or only the shell knows them. */
+  readonly message?: readonly string[];
   /** A setting of the repository that it changes, so that git finds no working tree there, or another one. */
   readonly sets?: TreeSetting;
   /** A folder of dependencies or of build output that it empties. */
@@ -164,6 +166,8 @@ export interface ForeignFile {
   readonly isOnlyHeld?: true;
   /** Whether the actor has uncommitted work in it as well. */
   readonly yours: boolean;
+  /** Its owner is the main agent, or the lead, for whom the actor works. */
+  readonly isKin?: true;
   /** How long ago an owner whose session has ended wrote it, in milliseconds; null: the owner is alive. */
   readonly leftMs: number | null;
 }
@@ -217,6 +221,12 @@ export interface GuardFinding {
   readonly more: number;
   /** The actor's own uncommitted files in reach, relative to the worktree, at most as many. */
   readonly own: readonly string[];
+  /**
+   * The files with lines that the actor itself wrote, or an agent of its own that has ended, and that the command would take;
+   * others' lines may be in them, too. At most `limits.guardOwnFilesMax`; `partMore` counts the rest.
+   */
+  readonly part?: readonly string[];
+  readonly partMore?: number;
   /** The stash entries that it takes and that others made, at most `limits.stashesShownMax`; `more` counts the rest. */
   readonly stashes?: readonly ForeignStash[];
   /** Positions of the actor's own entries, at most as many. Absent without `stashes`. */

@@ -84,6 +84,10 @@ const guardLimits = {
   guardWaysMax: 3,
   /** The agent's own paths in a suggested command, in UTF-16 units. */
   ownPathsChars: 1_000,
+  /** The message of a commit, and the command between two others, in a suggested command, in UTF-16 units. */
+  ownMessageChars: 4_000,
+  /** The agent's own files whose state is asked for one finding. */
+  guardOwnFilesMax: 100,
 
   // Shell lines.
   /** Git commands checked in one shell line. */

@@ -13,6 +13,7 @@ import type { Actor, FileRef } from "../core/frame/actors.ts";
 import { firstBlocker, type Requester, useOf, waitersOver } from "../core/locks/blockers.ts";
 import { yieldAt } from "../core/locks/leases.ts";
 import type { Command } from "../core/tables/entries.ts";
+import type { Whose } from "../core/tables/messages.ts";
 import { pathOf } from "../core/tables/naming.ts";
 import { pathOfWork } from "../core/work/dirty-files.ts";
 import { refs, refsNow } from "../facts/facts.ts";
@@ -250,6 +251,15 @@ export async function ancestorsOf(
     if (typeof parent === "string" || parent === null) row.parent ??= parent ?? "";
   }
   return [...new Set([...ancestors, ...services.presence.ancestors(session, agent ?? null)])];
+}
+
+/** The lead of the team in which the actor is a teammate. */
+export function leadOf({ points }: Needs<"points">, actor: Actor): Whose | null {
+  for (const part of points) {
+    const lead = part.leadOf?.(actor) ?? null;
+    if (lead !== null) return lead;
+  }
+  return null;
 }
 
 /** A refused outcome with a note on the holder of the refused files: of several, on who keeps one. */

@@ -105,6 +105,8 @@ export interface HookPart {
   written?(write: EndedWrite): void;
   /** A session has ended. */
   sessionGone?(session: string): void;
+  /** The main agent of the team in which the actor is a teammate; null: it is in none. */
+  leadOf?(actor: Pick<Actor, "session" | "agent">): Whose | null;
   /** A signal stopped the session's process, or it runs on. */
   processStopped?(session: string, isStopped: boolean): void;
 }

@@ -389,6 +389,10 @@ export function teamPart(services: Services, { teams }: Kept<LeadParts>): HookPa
       if (isNew || needsTeammate(engine.state, live, agent, teammate))
         engine.submitWithRetry({ type: "teammate_named", session, agent, ...teammate });
     },
+    leadOf: ({ session, agent }) => {
+      const own = engine.state.teammates.get(session)?.get(agent);
+      return own === undefined ? null : { session: own.lead ?? session, agent: null };
+    },
     turnOver: session => teams.turnEnded(session),
     teamIdle: team => teams.idleNoticed(team),
     completed: (session, notes) => withOrphans(services, teams, session, notes),

@@ -2,7 +2,7 @@
 
 import { dirname, relative } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { Actor, FileRef } from "../core/frame/actors.ts";
+import { type Actor, type FileRef, sameActor } from "../core/frame/actors.ts";
 import type { DirtyFile, Hold, Writer } from "../core/tables/base-state.ts";
 import { isAlive, type Lineage, pathOf, sameLineage } from "../core/tables/naming.ts";
 import { latestOf } from "../core/work/dirty-files.ts";
@@ -22,13 +22,15 @@ export interface Foreign {
   readonly left: Writer | null;
   /** The asking actor has work in it, too. */
   readonly yours: boolean;
+  /** It is work of the main agent, or of the lead, for whom the asking actor works: only what wipes it reaches it. */
+  readonly isKin: boolean;
   readonly held: boolean;
   /** A directory is held with everything in it: git is not run for it. */
   readonly dir: boolean;
 }
 
 /** Returns the files of this worktree that others hold or have work in: live sessions first, the latest first. */
-export async function foreignIn(services: Services, me: Lineage, place: GitPlace): Promise<Foreign[]> {
+export async function foreignIn(services: Services, me: Asking, place: GitPlace): Promise<Foreign[]> {
   const found = new Map<string, Foreign>();
   for (const hold of await foreignHolds(services, me, place)) {
     const path = pathOf(hold);
@@ -45,7 +47,7 @@ export async function foreignIn(services: Services, me: Lineage, place: GitPlace
 }
 
 /** The same from what the daemon remembers, without I/O: folders of other repositories count, too. */
-export function foreignKnown(services: Services, me: Lineage, place: GitPlace): Foreign[] {
+export function foreignKnown(services: Services, me: Asking, place: GitPlace): Foreign[] {
   const found = new Map<string, Foreign>();
   const [below, git] = [keyFor(services, place.worktree), keyFor(services, place.gitDir)];
   for (const hold of holdsBelow(services, me, below, git)) {
@@ -57,22 +59,25 @@ export function foreignKnown(services: Services, me: Lineage, place: GitPlace): 
   return [...found.values(), ...left];
 }
 
-function heldIn({ engine }: Services, me: Lineage, { key, actor, dir }: Hold, file: string): Foreign {
-  const yours = isOwn(me, engine.state.writes.files.get(key));
-  return { key, file, actor, held: true, dir, left: null, yours };
+function heldIn(services: Services, me: Asking, { key, actor, dir }: Hold, file: string): Foreign {
+  const yours = hasPart(services, me, services.engine.state.writes.files.get(key));
+  return { key, file, actor, held: true, dir, left: null, yours, isKin: false };
 }
 
 /** Adds the work of live sessions to `found`, and returns that of ended ones. */
-function addWork(services: Services, me: Lineage, worktree: string, found: Map<string, Foreign>): Foreign[] {
+function addWork(services: Services, me: Asking, worktree: string, found: Map<string, Foreign>): Foreign[] {
   const left: Foreign[] = [];
   for (const work of worksIn(services, worktree)) {
     const { key, file } = work;
     if (found.has(key)) continue;
-    const rest = { key, file, held: false, dir: false, yours: isOwn(me, work) };
+    const rest = { key, file, held: false, dir: false, yours: hasPart(services, me, work) };
     const writer = work.writers.findLast(w => isForeign(services, me, w));
-    const ended = writer === undefined ? endedWriter(services, me, work) : null;
-    if (writer !== undefined) found.set(key, { ...rest, actor: writer.actor, left: null });
-    else if (ended !== null) left.push({ ...rest, actor: ended.actor, left: ended });
+    const kin = writer === undefined ? work.writers.findLast(w => isKin(services, me, w)) : undefined;
+    const owner = writer ?? kin;
+    const ended = owner === undefined ? endedWriter(services, me, work) : null;
+    if (owner !== undefined)
+      found.set(key, { ...rest, actor: owner.actor, left: null, isKin: writer === undefined });
+    else if (ended !== null) left.push({ ...rest, actor: ended.actor, left: ended, isKin: false });
   }
   return left;
 }
@@ -81,17 +86,17 @@ function addWork(services: Services, me: Lineage, worktree: string, found: Map<s
  * Returns the last writer of another session that has ended, even if others wrote the file since. The writer's work is in
  * the file until that is committed. Null: there is none.
  */
-function endedWriter({ engine }: Services, me: Lineage, work: DirtyFile): Writer | null {
+function endedWriter({ engine }: Services, me: Asking, work: DirtyFile): Writer | null {
   const isLeft = ({ actor }: Writer) => actor.session !== me.actor.session && !isAlive(engine.state, actor);
   return work.writers.findLast(isLeft) ?? null;
 }
 
-async function foreignHolds(services: Services, me: Lineage, place: GitPlace): Promise<Hold[]> {
+async function foreignHolds(services: Services, me: Asking, place: GitPlace): Promise<Hold[]> {
   const below = await keyOf(services, place.worktree);
   return holdsBelow(services, me, below, await keyOf(services, place.gitDir));
 }
 
-function holdsBelow(services: Services, me: Lineage, below: string, gitDir: string): Hold[] {
+function holdsBelow(services: Services, me: Asking, below: string, gitDir: string): Hold[] {
   const { locks } = services.engine.state;
   return [...locks.heldPaths.overlapping(below, true)].flatMap(key => {
     const hold = locks.holds.get(key);
@@ -118,20 +123,60 @@ export function worksIn({ engine }: Services, worktree: string): DirtyFile[] {
   return works.sort((a, b) => latestOf(b).seq - latestOf(a).seq);
 }
 
+/** Who asks, and the lead of whose team it is a member; null: it is in none. */
+export interface Asking extends Lineage {
+  readonly lead?: Pick<Actor, "session" | "agent"> | null;
+}
+
 /**
  * Whether the work belongs to another live actor. Work of the asking actor's own agents is its own, unless the agent is
- * at work now. Work of those that the actor works for is its own, too.
+ * at work now. Work of those that the actor works for is its kin's.
  */
 function isForeign(
   { engine, presence }: Services,
-  me: Lineage,
+  me: Asking,
   other: Pick<Writer, "actor" | "ancestors">,
 ): boolean {
-  if (!isAlive(engine.state, other.actor)) return false;
+  if (!isAlive(engine.state, other.actor) || isLead(me, other.actor)) return false;
   if (!sameLineage(me, other)) return true;
   const { agent, session } = other.actor;
   if (agent === null || agent === me.actor.agent || me.ancestors.includes(agent)) return false;
   return presence.of(session).agents.get(agent)?.active ?? false;
+}
+
+/** Whether the work belongs to one for whom the actor works: its main agent, an agent in between, or its team's lead. */
+function isKin({ engine }: Services, me: Asking, { actor }: Pick<Writer, "actor">): boolean {
+  if (!isAlive(engine.state, actor)) return false;
+  const isAncestor =
+    actor.session === me.actor.session &&
+    actor.incarnation === me.actor.incarnation &&
+    me.ancestors.includes(actor.agent);
+  return isAncestor || isLead(me, actor);
+}
+
+function isLead({ actor, lead }: Asking, other: Actor): boolean {
+  return (
+    lead != null && !sameActor(actor, other) && lead.session === other.session && lead.agent === other.agent
+  );
+}
+
+/** Whether the work is the actor's own, or that of an agent of its own that has ended. */
+function isPart({ presence }: Services, { actor: me }: Asking, { actor, ancestors }: Writer): boolean {
+  if (sameActor(me, actor)) return true;
+  if (actor.session !== me.session || actor.incarnation !== me.incarnation) return false;
+  if (actor.agent === null || !ancestors.includes(me.agent)) return false;
+  return presence.of(actor.session).agents.get(actor.agent)?.active !== true;
+}
+
+/** Files of the worktree with work of the actor itself; the latest first. */
+export function partIn(services: Services, me: Asking, worktree: string): string[] {
+  return worksIn(services, worktree)
+    .filter(work => hasPart(services, me, work))
+    .map(work => work.file);
+}
+
+function hasPart(services: Services, me: Asking, work: DirtyFile | undefined): boolean {
+  return work?.writers.some(writer => isPart(services, me, writer)) ?? false;
 }
 
 /** Files of the worktree with work of the actor, its ancestors or its own agents; the latest first. */
@@ -141,8 +186,8 @@ export function ownIn(services: Services, me: Lineage, worktree: string): string
     .map(work => work.file);
 }
 
-function isOwn(me: Lineage, work: DirtyFile | undefined): boolean {
-  return work?.writers.some(w => sameLineage(me, w)) ?? false;
+function isOwn(me: Lineage, work: DirtyFile): boolean {
+  return work.writers.some(w => sameLineage(me, w));
 }
 
 /** Git's status of some files; `unseen` says why some could not be checked. */

@@ -1,6 +1,7 @@
 /** One call of git: where it works, and what it may reach there. */
 
 import { topFolder } from "../../protocol/guard.ts";
+import { limits } from "../../protocol/limits.ts";
 import { programOf } from "../shell/launchers.ts";
 import { sourceOf } from "../shell/output.ts";
 import { readShell } from "../shell/parser.ts";
@@ -79,25 +80,43 @@ const committing: Options = {
   ],
 };
 
-const commit: Rule = args => {
+const commit: Rule = (args, { input }) => {
   const parsedArgs = readArguments(args, committing);
-  const reach = committed(parsedArgs);
+  const reach = committed(parsedArgs, input);
   return reach !== null && has(parsedArgs, "-n", "--no-verify") ? { ...reach, skipsHooks: true } : reach;
 };
 
 /** With paths it commits these alone, whatever else is staged. */
-function committed(parsedArgs: Arguments): Reach | null {
+function committed(parsedArgs: Arguments, input: string | null): Reach | null {
   const paths = operands(parsedArgs);
   if (has(parsedArgs, "--dry-run", "--short", "--porcelain", "--long")) return null;
   const includes = has(parsedArgs, "-i", "--include");
-  if (has(parsedArgs, "-a", "--all")) return takeAll("commit -a", all, true);
-  if (has(parsedArgs, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
+  const words = messageOf(parsedArgs, input);
+  const said = words === null ? {} : { message: words };
+  if (has(parsedArgs, "-a", "--all")) return { ...takeAll("commit -a", all, true), ...said };
+  if (has(parsedArgs, "--pathspec-from-file")) return { ...takeAll("commit", unclear, includes), ...said };
   if (has(parsedArgs, "-p", "--patch", "--interactive")) return index("commit", pathsOrAll(paths), true);
   // With --include it also commits whatever else is staged.
   if (paths.length > 0 && includes)
-    return { ...takeAll("commit -i", pathsOf(paths), true), also: index("commit", all, true) };
-  if (paths.length > 0) return takeAll("commit", pathsOf(paths));
-  return index("commit", all, !has(parsedArgs, "-o", "--only"));
+    return { ...takeAll("commit -i", pathsOf(paths), true), also: index("commit", all, true), ...said };
+  if (paths.length > 0) return { ...takeAll("commit", pathsOf(paths)), ...said };
+  return { ...index("commit", all, !has(parsedArgs, "-o", "--only")), ...said };
+}
+
+/** The words that give the commit its message; null: there are none, or only the shell knows them. */
+function messageOf({ options }: Arguments, input: string | null): readonly string[] | null {
+  const words: string[] = [];
+  let chars = 0;
+  for (const { name, value } of options) {
+    const isText = /^(?:-m|--m\w*)$/.test(name);
+    if (!isText && !/^(?:-F|--fi\w*)$/.test(name)) continue;
+    if (value?.known !== true) return null;
+    const isRead = !isText && value.text === "-";
+    if (isRead && (input === null || input.includes(hole))) return null;
+    words.push(isText || isRead ? "-m" : "-F", isRead ? (input ?? "") : value.text);
+    chars += words.at(-1)?.length ?? 0;
+  }
+  return words.length === 0 || chars > limits.ownMessageChars ? null : words;
 }
 
 const updateIndex: Rule = args => {

@@ -102,7 +102,8 @@ export const preShell: Row = (event, actor, context) => {
       ...guardsOf(event, { ...actor, cwd, toolUseId, waitMs }, line, reach),
     ],
     answer: outcomes => {
-      const git = () => (isNaming && !isGuarded ? nothing : guardAnswer({ commands, waitMs, cwd }, outcomes));
+      const git = () =>
+        isNaming && !isGuarded ? nothing : guardAnswer({ commands, waitMs, cwd, typed: line }, outcomes);
       const guarded = () => plainAnswer({ named, waitMs, ...reader }, outcomes, git);
       const kept = () => keepWorkAnswer(cwd, outcomes, guarded);
       const gated = () => answerAround(before.files, files, outcomes, kept);
@@ -142,7 +143,7 @@ function guardsOf(
     parentFile: event.worker.parentFile,
   };
   const terms = writeTerms(event, line.includes("apply_patch"));
-  const plain: HookAction = { do: "plain_files", ...common, named, ...terms };
+  const plain: HookAction = { do: "plain_files", ...common, named, typed: line, ...terms };
   const guard: HookAction = {
     do: "guard",
     ...common,

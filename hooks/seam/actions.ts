@@ -188,6 +188,8 @@ export type BaseAction =
       /** Check whether plain commands wipe other actors' uncommitted work, and lock the files that they change; may wait. */
       readonly do: "plain_files";
       readonly named: NamedFiles;
+      /** The whole line, to recognize it when it is sent again; it is not kept. */
+      readonly typed: string;
     } & WaitingCall &
       WriteTerms)
   | ({

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { limits } from "../../protocol/limits.ts";
 import { nameOfId } from "../session-name.ts";
 import { LineWorld, read, type SceneKind } from "./guard-scene.ts";
 import { firstCommit } from "./guard-world.ts";
@@ -64,16 +65,24 @@ async function settles(session: string, dir: string): Promise<void> {
     await w.event(session, dir, { hook_event_name: "UserPromptSubmit", prompt: "look" });
 }
 
-/** Whether an edit of ann's waits for bob's line, which ends then. */
-async function waits(dir: string, ann: string, bob: string, command = line): Promise<boolean> {
+/** Whether an edit of ann's waits for bob's line: one that `mayWait` until that ends, another one as long as any may. */
+async function waits(
+  dir: string,
+  [ann, bob]: readonly [string, string],
+  mayWait: boolean,
+  command = line,
+): Promise<boolean> {
   const commit = await begins(bob, dir, command);
+  const began = performance.now();
   const edit = edits(ann, dir, "c.ts");
-  await settles(bob, dir);
-  const { isOver } = edit.state;
+  if (mayWait) await settles(bob, dir);
+  else await edit.answer;
+  const hasWaited = performance.now() - began >= limits.commitHookWaitMs;
+  const isWaiting = !edit.state.isOver;
   await commit.ends(false);
   expect(await edit.answer).not.toContain("did not run");
   await edit.ends();
-  return !isOver;
+  return mayWait ? isWaiting : hasWaited;
 }
 
 describe("an edit waits for a commit of another agent", () => {
@@ -110,9 +119,9 @@ describe("an edit waits for a commit of another agent", () => {
   ])("with a hook %s", async (_, prepares) => {
     const { dir, ann, bob } = await w.scene(both);
     prepares(dir);
-    expect(await waits(dir, ann, bob)).toBe(true);
-    expect(await waits(dir, ann, bob, "git commit -qm bob --no-verify -- b.ts")).toBe(false);
-    expect(await waits(dir, ann, bob, "git status -s -- b.ts")).toBe(false);
+    expect(await waits(dir, [ann, bob], true)).toBe(true);
+    expect(await waits(dir, [ann, bob], false, "git commit -qm bob --no-verify -- b.ts")).toBe(false);
+    expect(await waits(dir, [ann, bob], false, "git status -s -- b.ts")).toBe(false);
   });
 
   it.each<[what: string, prepares: (dir: string) => void]>([
@@ -127,7 +136,7 @@ describe("an edit waits for a commit of another agent", () => {
   ])("but not with %s", async (_, prepares) => {
     const { dir, ann, bob } = await w.scene(both);
     prepares(dir);
-    expect(await waits(dir, ann, bob)).toBe(false);
+    expect(await waits(dir, [ann, bob], false)).toBe(false);
   });
 
   it("and reads what the hook changed", async () => {
@@ -268,14 +277,14 @@ describe("a stash entry that a hook leaves", () => {
     const { dir, ann, bob } = await w.scene(both);
     program(`${w.folder}/tool-${bob}`, leaves);
     hook(dir, `${w.folder}/tool-${bob}`);
-    expect(await waits(dir, ann, bob)).toBe(false);
+    expect(await waits(dir, [ann, bob], false)).toBe(false);
     const commit = await begins(bob, dir, line);
     await commit.ends();
     expect(await prompt(ann, dir)).toContain("left it there");
-    expect(await waits(dir, ann, bob)).toBe(true);
+    expect(await waits(dir, [ann, bob], true)).toBe(true);
     // Another text is another hook.
     hook(dir, `true; ${w.folder}/tool-${bob}`);
-    expect(await waits(dir, ann, bob)).toBe(false);
+    expect(await waits(dir, [ann, bob], false)).toBe(false);
   });
 
   it("so does a change of others' files while git commands alone run", async () => {
@@ -285,9 +294,9 @@ describe("a stash entry that a hook leaves", () => {
     const built = await begins(bob, dir, `npm run build; ${line}`);
     w.put(dir, "a.ts", "built\n");
     await built.ends(false);
-    expect(await waits(dir, ann, bob)).toBe(false);
+    expect(await waits(dir, [ann, bob], false)).toBe(false);
     const commit = await begins(bob, dir, `git add b.ts && ${line}`);
     await commit.ends();
-    expect(await waits(dir, ann, bob)).toBe(true);
+    expect(await waits(dir, [ann, bob], true)).toBe(true);
   });
 });

@@ -89,7 +89,7 @@ const topic: SceneKind = {
   bob: { "bob.ts": "bob's\n" },
 };
 
-const cannot = "cannot be limited to your own files";
+const cannot = "to take your own lines into a worktree of your own, where you may run it: kite move";
 
 describe("where each has changed a file", () => {
   rows(w, topic, [
@@ -116,41 +116,54 @@ describe("where each has changed a file", () => {
   ]);
 });
 
-/** The command that a denied line is told to run in its place. */
-function advice(reason: string): string {
-  const [, command] = /run it on your own files only: ([^\n]*)/.exec(reason) ?? [];
-  if (command === undefined) throw new Error(`no way on: ${reason}`);
-  return command;
+/** What a line is told to run for its agent's own part. */
+function advice(reason: string): readonly string[] {
+  const all = [...reason.matchAll(/: (\(?(?:cd \S+ && )?kite [^\n]*)/g)].map(([, command = ""]) => command);
+  if (all.length === 0) throw new Error(`no way on: ${reason}`);
+  return all;
 }
 
 describe("a line that would wipe another one's work", () => {
   it.each([
-    "git stash",
-    "git stash -u",
-    "cd src && git stash",
-    "git checkout .",
-    "git restore .",
-    "git reset --hard",
-    "true && (cd src; git -C .. checkout -- .)",
-    "git stash push -m \"$(cat <<'E'\nit's mine\nE\n)\"",
-    "for f in *.ts; do git checkout -- $f; done",
-    "git wipe",
-  ])("does not run, and what it is told to run in its place leaves that work alone: %s", async line => {
+    ["git stash; true; git stash pop", "kite try -- true"],
+    ["git stash -u", "kite move", "kite undo --all bob.ts"],
+    ["cd src && git stash", "(cd DIR && kite move)", "(cd DIR && kite undo --all bob.ts)"],
+    ["git checkout .", "kite undo --all bob.ts"],
+    ["git restore .", "kite undo --all bob.ts"],
+    ["git reset --hard", "kite undo --all bob.ts"],
+    ["true && (cd src; git -C .. checkout -- .)", "kite undo --all bob.ts"],
+    ["git stash push -m \"$(cat <<'E'\nit's mine\nE\n)\"", "kite move", "kite undo --all bob.ts"],
+    ["git wipe", "kite undo --all bob.ts"],
+  ])("does not run, and is told what does its own part: %s", async (line, ...own) => {
     const { dir, bob } = await w.scene(topic);
     const reason = await w.line(bob, dir, line);
     expect(reason).toContain('"ann.ts" has uncommitted changes of "ann');
     expect([w.read(dir, "ann.ts"), w.read(dir, "bob.ts")]).toEqual(["ann's\n", "bob's\n"]);
-    expect(await w.line(bob, dir, advice(reason))).toBe("");
-    expect([w.read(dir, "ann.ts"), w.read(dir, "bob.ts")]).toEqual(["ann's\n", "old\n"]);
+    expect(advice(reason)).toEqual(own.map(command => command.replace("DIR", dir)));
+  });
+
+  it("that names its files by a variable is told to write them out", async () => {
+    const { dir, bob } = await w.scene(topic);
+    expect(await w.line(bob, dir, "for f in *.ts; do git checkout -- $f; done")).toContain(
+      "only the shell knows its paths, so write them out",
+    );
+  });
+
+  it("is told of the worktree that it names, not of the one in which it is typed", async () => {
+    const { dir, bob } = await w.scene(topic);
+    const side = `${dir}/side`;
+    w.git(dir, "worktree", "add", "-q", "--detach", side);
+    const reason = await w.line(bob, side, `git -C ${dir} checkout -- .`);
+    expect(advice(reason)).toEqual([`(cd ${dir} && kite undo --all bob.ts)`]);
   });
 
   it("is not told to throw away files of its own that it did not name", async () => {
     const { dir, bob } = await w.scene(topic);
     await w.work(bob, dir, { "src/c.ts": "bob's\n" });
     const all = await w.line(bob, dir, "git restore ann.ts");
-    expect(all).toContain("it reaches none of your own uncommitted files");
+    expect(all).toContain("reaches no uncommitted lines of yours");
     expect(all).not.toContain("last edited");
-    expect(advice(await w.line(bob, dir, "git restore ann.ts src"))).toBe("git restore -- src/c.ts");
+    expect(advice(await w.line(bob, dir, "git restore ann.ts src"))).toEqual(["kite undo --all src/c.ts"]);
   });
 
   it("runs when that work is committed, or the session is over and it is sent again", async () => {
@@ -171,9 +184,7 @@ describe("a line that would wipe another one's work", () => {
     await w.work(ann, dir, { "new of ann.ts": "ann's\n" });
     await w.work(bob, dir, { "new of bob.ts": "bob's\n" });
     const reason = await w.line(bob, dir, "git clean -fd");
-    expect(await w.line(bob, dir, advice(reason))).toBe("");
-    expect(w.read(dir, "new of ann.ts")).toBe("ann's\n");
-    expect(() => w.read(dir, "new of bob.ts")).toThrow("ENOENT");
+    expect(advice(reason)).toEqual(["kite undo --all 'new of bob.ts'"]);
   });
 });
 
@@ -181,11 +192,5 @@ it("a line that would take in another one's work is told how to commit one's own
   const { dir, bob } = await w.scene(topic);
   await w.work(bob, dir, { "src/new of bob.ts": "bob's\n" });
   const reason = await w.line(bob, dir, "git add -A && git commit -m all");
-  expect(reason).toContain("run it on your own files only: git add -- ");
-  const own = reason.split("\n").find(line => line.includes("git commit")) ?? "";
-  const command = own.slice(own.indexOf("git "));
-  expect(await w.line(bob, dir, command === "" ? advice(reason) : command)).toBe("");
-  expect(await w.line(bob, dir, "git commit -qm mine")).toBe("");
-  expect(w.shell(dir, "git show --name-only --format= HEAD | sort")).toBe("bob.ts\nsrc/new of bob.ts\n");
-  expect(w.shell(dir, "git status --porcelain")).toBe(" M ann.ts\n");
+  expect(advice(reason)).toEqual(["kite commit -m all 'src/new of bob.ts' bob.ts"]);
 });

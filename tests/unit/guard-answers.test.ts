@@ -47,6 +47,7 @@ const finding = (verdict: GuardFinding["verdict"], more: Partial<GuardFinding> =
   foreign: [bobs],
   more: 0,
   own: ["mine.ts", "my other file.ts"],
+  part: more.own ?? ["mine.ts", "my other file.ts"],
   worktree: "/home/dev/project",
   ...more,
 });
@@ -71,8 +72,9 @@ describe("a line that may wipe others' work is denied", () => {
       "Kite: this command line did not run: `git stash push` in it may wipe uncommitted work of other agents.",
       `${frame} "src/a.ts" is held by "bob"; "b.ts" has uncommitted changes of "carol"; and 3 more. ` +
         'What "bob" does: "last edited src/a.ts".',
-      "What to do: run it on your own files only: git stash push -- mine.ts 'my other file.ts'",
-      'Or do it in a worktree of your own (git worktree add), tell "bob" or "carol" what you need, or ask your user.',
+      "What to do: to put your own lines into a worktree of their own: kite move",
+      "To drop your own lines: kite undo --all mine.ts 'my other file.ts'",
+      'Or tell "bob" or "carol" what you need, or ask your user.',
     ]);
   });
 
@@ -97,51 +99,47 @@ describe("a line that may wipe others' work is denied", () => {
     expect(taken).toContain("send exactly the same command again: it will run");
   });
 
-  test("one that has no form for some files alone", () => {
-    expect(
-      reasonOf("git switch main", looked([finding("deny")]))
-        .split("\n")
-        .slice(2),
-    ).toEqual([
-      "What to do: `git switch` cannot be limited to your own files.",
-      "To keep your own work, commit it: git add -- mine.ts 'my other file.ts' && " +
-        "git commit -m MESSAGE -- mine.ts 'my other file.ts'",
-      'Or do it in a worktree of your own (git worktree add), tell "bob" what you need, or ask your user.',
-    ]);
+  test.each([
+    ["git checkout .", "undo --all mine.ts"],
+    ["git restore .", "undo --all mine.ts"],
+    ["git reset --hard", "undo --all mine.ts"],
+    ["git clean -fd", "undo --all mine.ts"],
+    ["git checkout-index -fa", "undo --all mine.ts"],
+    ["git stash; npm test; git stash pop", "try -- npm test"],
+    ["git stash -u && npm test -- a; git stash pop", "try -- npm test -- a"],
+    ["git stash push -m x && npm i && npm test && git stash pop", "try -- sh -c 'npm i && npm test'"],
+    ["git stash save x", "move"],
+    ["git checkout main", "move"],
+    ["git switch main", "move"],
+    ["git reset --merge", "move"],
+    ["git pull", "move"],
+    ["git merge x", "move"],
+    ["git rebase x", "move"],
+    ["git cherry-pick x", "move"],
+    ["git revert x", "move"],
+    ["git am x", "move"],
+  ])("%s: kite %s", (command, own) => {
+    const reason = reasonOf(command, looked([finding("deny", { own: ["mine.ts"] })]));
+    expect(reason.split("\n")[2]).toMatch(
+      new RegExp(`: kite ${own.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`),
+    );
+  });
+
+  test("git rm has a form of git's own", () => {
+    expect(reasonOf("git rm -r .", looked([finding("deny", { own: ["mine.ts"] })]))).toContain(
+      "run it on your own files only: git rm -- mine.ts\n",
+    );
   });
 
   test.each([
-    ["git stash -u", "git stash push -u -- mine.ts"],
-    ["git stash save x", "git stash push -- mine.ts"],
-    ["git checkout .", "git checkout -- mine.ts"],
-    ["git checkout -- $FILES", "git checkout -- mine.ts"],
-    ["git restore .", "git restore -- mine.ts"],
-    ["git reset --hard", "git checkout HEAD -- mine.ts"],
-    ["git clean -fd", "git clean -f -- mine.ts"],
-    ["git rm -r .", "git rm -- mine.ts"],
-  ])("%s: %s", (command, own) => {
-    expect(reasonOf(command, looked([finding("deny", { own: ["mine.ts"] })]))).toContain(`only: ${own}\n`);
-  });
-
-  test.each([
-    "git checkout main",
-    "git switch main",
-    "git reset --merge",
     "git stash pop",
     "git stash drop",
-    "git pull",
-    "git merge x",
-    "git rebase x",
-    "git cherry-pick x",
-    "git revert x",
-    "git am x",
     "git bisect bad",
     "git worktree remove ../x",
     "git mv a b",
     "git sparse-checkout set x",
     "git filter-branch",
     "git read-tree -u --reset HEAD",
-    "git checkout-index -fa",
     "git apply -R x",
   ])("%s has no such form", command => {
     expect(reasonOf(command, looked([finding("deny")]))).toContain("` cannot be limited to your own files.");
@@ -161,28 +159,30 @@ describe("a line that may wipe others' work is denied", () => {
 
   test("paths that only the shell knows are to be written out", () => {
     expect(reasonOf("git checkout -- $F", looked([finding("deny")]))).toContain(
-      "What to do: only the shell knows its paths, so write them out; run it on your own files only: git checkout",
+      "What to do: only the shell knows its paths, so write them out; Kite then names the command for your own part.",
     );
   });
 
   test("where nothing is one's own", () => {
-    expect(reasonOf("git stash", looked([finding("deny", { own: [] })]))).toContain(
-      "What to do: it reaches none of your own uncommitted files.",
+    expect(reasonOf("git reset --hard", looked([finding("deny", { own: [] })]))).toContain(
+      "What to do: `git reset --hard` reaches no uncommitted lines of yours: leave it out.",
     );
   });
 
   test("from elsewhere, and with names that a shell or git would take for something else", () => {
     const own = ["-f", "a'b", "app/[id].ts", ":x", "$(x)", 'no"quotes', "no\nlines", "ünï.ts"];
-    const text = reasonOf("cd sub && git stash", looked([finding("deny", { own })]));
+    const text = reasonOf("cd sub && git reset --hard", looked([finding("deny", { own })]));
     expect(text).toContain(
-      "only: git -C /home/dev/project --literal-pathspecs stash push -- " +
-        "-f 'a'\\''b' 'app/[id].ts' :x '$(x)' 'ünï.ts' (and 2 more files of yours)\n",
+      ": (cd /home/dev/project && kite undo --all -- " +
+        "-f 'a'\\''b' 'app/[id].ts' :x '$(x)' 'ünï.ts') (and 2 more files of yours)\n",
     );
+    const removed = reasonOf("cd sub && git rm -r .", looked([finding("deny", { own })]));
+    expect(removed).toContain("only: git -C /home/dev/project --literal-pathspecs rm -- -f 'a'\\''b'");
   });
 
   test("long lists are cut, and counted", () => {
     const own = Array.from({ length: 20 }, (_, i) => `${"x".repeat(98)}${i + 10}`);
-    const text = reasonOf("git stash", looked([finding("deny", { own })]));
+    const text = reasonOf("git reset --hard", looked([finding("deny", { own })]));
     expect(text).toContain(`${own[9]} (and 10 more files of yours)`);
     const foreign = Array.from({ length: 20 }, (_, i) => ({ ...carols, file: `f${i}` }));
     expect(reasonOf("git stash", looked([finding("deny", { foreign, more: 7 })]))).toContain(
@@ -200,9 +200,10 @@ describe("a line that may wipe others' work is denied", () => {
     const text = reasonOf("git stash && git clean -fd && git add .", looked(findings));
     expect(text).toContain("`git stash push` and `git clean` in it");
     expect(text).toContain(
-      "only: git stash push -- mine.ts 'my other file.ts'\nrun it on your own files only: git clean -f --",
+      "To drop your own lines: kite undo --all mine.ts 'my other file.ts'\n" +
+        "to take back your own lines alone: kite undo --all mine.ts 'my other file.ts'\n",
     );
-    expect(text).not.toContain("git add .");
+    expect(text).not.toContain("kite commit");
   });
 
   test("an alias is called what it comes to", () => {
@@ -220,17 +221,23 @@ describe("a line that may wipe others' work is denied", () => {
 
 describe("a line that would take in others' work is told first", () => {
   test.each([
-    ["git add -A", "git add -A", "git add -- mine.ts"],
-    ["git add .", "git add", "git add -- mine.ts"],
-    ["git commit -am x", "git commit -a", "git add -- mine.ts && git commit -m MESSAGE -- mine.ts"],
-    ["git commit -m x", "git commit", "git add -- mine.ts && git commit -m MESSAGE -- mine.ts"],
+    ["git add -A", "git add -A", "-m MESSAGE"],
+    ["git add .", "git add", "-m MESSAGE"],
+    ["git commit -am x", "git commit -a", "-m x"],
+    ["git commit -m 'a b' -m $'c\\n\\'d'", "git commit", "-m 'a b' -m 'c\n'\\''d'"],
+    ["git commit -F message.txt", "git commit", "-F message.txt"],
+    ["git commit -m \"$(cat <<'EOF'\nfix: x\n\nbody\nEOF\n)\"", "git commit", "-m 'fix: x\n\nbody'"],
+    ["echo hi | git commit -F -", "git commit", "-m 'hi\n'"],
+    ["git commit -m $TITLE", "git commit", "-m MESSAGE"],
   ])("%s", (command, name, own) => {
-    expect(reasonOf(command, looked([finding("tell_first", { own: ["mine.ts"] })])).split("\n")).toEqual([
-      `Kite: this command line did not run yet: \`${name}\` in it would include work of another agent.`,
-      `${frame} "src/a.ts" is held by "bob". What "bob" does: "last edited src/a.ts".`,
-      `What to do: run it on your own files only: ${own}`,
-      "If you mean their files too, send exactly the same command again: it will run.",
-    ]);
+    expect(reasonOf(command, looked([finding("tell_first", { own: ["mine.ts"] })]))).toBe(
+      [
+        `Kite: this command line did not run yet: \`${name}\` in it would include work of another agent.`,
+        `${frame} "src/a.ts" is held by "bob". What "bob" does: "last edited src/a.ts".`,
+        `What to do: to commit your own lines alone: kite commit ${own} mine.ts`,
+        "If you mean their files too, send exactly the same command again: it will run.",
+      ].join("\n"),
+    );
   });
 });
 
@@ -242,7 +249,8 @@ describe("a line that may wipe what an ended session left is told first", () => 
     expect(left("git stash", { own: ["mine.ts"] })).toEqual([
       "Kite: this command line did not run yet: `git stash push` in it may wipe uncommitted work of a session that has ended.",
       `${frame} "c.ts" has uncommitted changes of "dan" (session ended), written 2 min ago.`,
-      "What to do: run it on your own files only: git stash push -- mine.ts",
+      "What to do: to put your own lines into a worktree of their own: kite move",
+      "To drop your own lines: kite undo --all mine.ts",
       "Check what the ended session left (git diff, git status) and commit what is worth keeping.",
       "If you mean their files too, send exactly the same command again: it will run.",
     ]);
@@ -269,13 +277,10 @@ describe("a line that may wipe what an ended session left is told first", () => 
 
 describe("a file in which both have work", () => {
   test("is not said to be none of one's own", () => {
-    const both = finding("deny", { foreign: [{ ...carols, yours: true }], own: [] });
-    const text = reasonOf("git stash", looked([both]));
+    const both = finding("deny", { foreign: [{ ...carols, yours: true }], own: [], part: ["b.ts"] });
+    const text = reasonOf("git reset --hard", looked([both]));
     expect(text).toContain('"b.ts" has uncommitted changes of "carol" and of you');
-    expect(text).toContain(
-      "What to do: each of your files that it reaches also has their changes: agree with them first.",
-    );
-    expect(text).not.toContain("none of your own");
+    expect(text).toContain("What to do: to take back your own lines alone: kite undo --all b.ts\n");
   });
 
   test("and one that the other one holds", () => {
@@ -310,7 +315,8 @@ describe("otherwise it runs", () => {
       additionalContext: [
         "Kite: `git stash push` may wipe uncommitted work of another agent. The command line runs anyway.",
         `${frame} "src/a.ts" is held by "bob". What "bob" does: "last edited src/a.ts".`,
-        "Next time: run it on your own files only: git stash push -- mine.ts 'my other file.ts'",
+        "Next time: to put your own lines into a worktree of their own: kite move",
+        "To drop your own lines: kite undo --all mine.ts 'my other file.ts'",
       ].join("\n"),
     });
     expect(warned("git add .", "tell_first").additionalContext).toContain(

@@ -19,6 +19,12 @@ interface Taken {
   readonly works: DirtyFile[];
 }
 
+/** Whether the agent works for the other one: its session's main agent, or an agent in between. */
+function worksFor({ actor, ancestors }: Lineage, other: Actor): boolean {
+  const isSame = actor.session === other.session && actor.incarnation === other.incarnation;
+  return isSame && actor.agent !== other.agent && ancestors.includes(other.agent);
+}
+
 export function workTaken(state: BaseState, command: CommandOf<"work_taken">, _meta: Meta, step: Step): void {
   const { actor, ancestors, how, commit, files } = command;
   step.reply = { ok: true };
@@ -26,8 +32,11 @@ export function workTaken(state: BaseState, command: CommandOf<"work_taken">, _m
   for (const { key, seq } of files) {
     const work = state.writes.files.get(key);
     for (const writer of work?.writers ?? []) {
+      const isOthers = !sameLineage({ actor, ancestors }, writer);
       const isTold =
-        writer.seq <= seq && isAlive(state, writer.actor) && !sameLineage({ actor, ancestors }, writer);
+        writer.seq <= seq &&
+        isAlive(state, writer.actor) &&
+        (isOthers || (how === "discarded" && worksFor({ actor, ancestors }, writer.actor)));
       if (work === undefined || !isTold) continue;
       const owner = actorKey(writer.actor);
       const taken = owners.get(owner) ?? { writer, works: [] };
@@ -66,7 +75,9 @@ export function workWiped(state: BaseState, command: CommandOf<"work_wiped">, _m
   const losers = new Map<string, Loser>();
   const lost: WipedWork[] = [];
   for (const work of files) {
-    const foreign = work.writers.filter(writer => doer === null || !sameLineage(doer, writer));
+    const foreign = work.writers.filter(
+      writer => doer === null || !sameLineage(doer, writer) || worksFor(doer, writer.actor),
+    );
     if (foreign.length > 0 || doer?.isUnaware === true) lost.push(work);
     for (const writer of foreign) {
       if (!isAlive(state, writer.actor)) continue;
@@ -93,7 +104,9 @@ export function workWiped(state: BaseState, command: CommandOf<"work_wiped">, _m
     tellLater(state, writer.actor, { ...what, files: shown, ...counts, isAll: works.length === all });
   }
   if (doer === null || lost.length === 0 || !isAlive(state, doer.actor)) return;
-  const [foreign] = lost.flatMap(({ writers }) => writers).filter(writer => !sameLineage(doer, writer));
+  const [foreign] = lost
+    .flatMap(({ writers }) => writers)
+    .filter(writer => !sameLineage(doer, writer) || worksFor(doer, writer.actor));
   const other = foreign === undefined || sameActor(foreign.actor, doer.actor) ? null : foreign.actor;
   const { shown, counts } = named(lost);
   const whose = other === null ? null : actorRow(state, other).name;

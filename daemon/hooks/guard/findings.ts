@@ -9,7 +9,6 @@ import { resolve } from "node:path";
 import type { ForeignFile, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
-import type { Lineage } from "../../core/tables/naming.ts";
 import { answererOf } from "../../core/tables/naming.ts";
 import { latestOf } from "../../core/work/dirty-files.ts";
 import type { Changed } from "../../facts/git/changes.ts";
@@ -20,11 +19,13 @@ import { nameOf } from "../../views/sessions.ts";
 import { goesBack, stateAfter } from "../../worktree/line-effects.ts";
 import { isWithin, reaches, sparesWork, wouldChange } from "../../worktree/pathspec.ts";
 import {
+  type Asking,
   type Foreign,
   foreignIn,
   foreignKnown,
   lookAt,
   ownIn,
+  partIn,
   type Seen,
 } from "../../worktree/uncommitted.ts";
 import { taskOf } from "../event.ts";
@@ -48,6 +49,8 @@ export interface Placed {
 interface Look {
   readonly foreign: readonly Foreign[];
   readonly own: readonly string[];
+  /** Files with lines that the actor itself wrote. */
+  readonly part: readonly string[];
   readonly seen: Seen;
 }
 
@@ -55,7 +58,7 @@ interface Look {
 export type Looks = ReadonlyMap<string, Look>;
 
 /** Checks each place once. */
-export async function looksAt(services: Services, me: Lineage, placed: readonly Placed[]): Promise<Looks> {
+export async function looksAt(services: Services, me: Asking, placed: readonly Placed[]): Promise<Looks> {
   const looks = new Map<string, Look>();
   for (const one of placed) {
     const key = placeKey(one);
@@ -74,24 +77,26 @@ export function placeKey({ place: { worktree, gitDir }, blind = "" }: Placed): s
 
 async function lookFor(
   services: Services,
-  me: Lineage,
+  me: Asking,
   place: GitPlace,
   placed: readonly Placed[],
 ): Promise<Look> {
   const foreign = wipedOnly(await foreignIn(services, me, place), placed, place);
-  if (foreign.length === 0) return { foreign, own: [], seen: { states: new Map(), unseen: null } };
+  if (foreign.length === 0) return { foreign, own: [], part: [], seen: { states: new Map(), unseen: null } };
   const own = ownIn(services, me, place.worktree).slice(0, limits.guardFilesMax);
+  const part = partIn(services, me, place.worktree);
   const files = foreign.filter(f => !f.dir).map(f => f.file);
-  return { foreign, own, seen: await lookAt(services, place, [...new Set([...files, ...own])]) };
+  const asked = [...files, ...own, ...part.slice(0, limits.guardOwnFilesMax)];
+  return { foreign, own, part, seen: await lookAt(services, place, [...new Set(asked)]) };
 }
 
 /** What is known of a place that could not be checked. */
-export function blindLook(services: Services, me: Lineage, one: Placed): Look {
+export function blindLook(services: Services, me: Asking, one: Placed): Look {
   const foreign = wipedOnly(foreignKnown(services, me, one.place), [one], one.place);
-  return { foreign, own: [], seen: { states: new Map(), unseen: one.blind ?? null } };
+  return { foreign, own: [], part: [], seen: { states: new Map(), unseen: one.blind ?? null } };
 }
 
-/** Drops work of ended sessions unless a command wipes it: any actor may commit such work, since nothing is lost then. */
+/** Drops work of ended sessions and of kin unless a command wipes it: any actor may commit such work, since nothing is lost then. */
 function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place: GitPlace): Foreign[] {
   const isWiping = placed.some(
     one =>
@@ -99,7 +104,7 @@ function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place
       one.place.worktree === place.worktree &&
       one.place.gitDir === place.gitDir,
   );
-  return foreign.filter(({ left }) => left === null || isWiping);
+  return foreign.filter(({ left, isKin }) => (left === null && !isKin) || isWiping);
 }
 
 /** One command's finding, with the versions of what it reaches: sending the same line again confirms these. */
@@ -181,8 +186,8 @@ function takable(
 function inReach(one: Placed, { foreign, seen }: Look, placed: readonly Placed[]): Foreign[] {
   const { command, base } = one;
   return foreign.filter(known => {
-    const { file, dir, left } = known;
-    if (left !== null && command.reach !== "tree") return false;
+    const { file, dir, left, isKin } = known;
+    if ((left !== null || isKin) && command.reach !== "tree") return false;
     if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
       return false;
     const state = dir ? null : seen.states.get(file);
@@ -240,31 +245,42 @@ function findingOf(services: Services, one: Placed, look: Look, reached: readonl
   const { unseen, states } = look.seen;
   const isOnlyHeld = ({ file, held, dir }: Pick<Foreign, "file" | "held" | "dir">) =>
     held && (dir || isUnchanged(states.get(file)));
-  const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir, left, yours }) => ({
-    ...(isOnlyHeld({ file, held, dir }) ? ({ isOnlyHeld: true } as const) : {}),
-    file: dir ? `${file}/` : file,
-    ...(left === null ? ownerOf(services, actor) : { who: left.name }),
-    // The files that it edits are named here already.
-    doing: left === null ? taskOf(services, actor) : null,
-    held,
-    yours,
-    leftMs: left === null ? null : Math.max(0, clock.wall() - left.wallMs),
-  }));
+  const shown = reached
+    .slice(0, limits.guardFilesMax)
+    .map(({ file, actor, held, dir, left, yours, isKin }) => ({
+      ...(isOnlyHeld({ file, held, dir }) ? ({ isOnlyHeld: true } as const) : {}),
+      file: dir ? `${file}/` : file,
+      ...(left === null ? ownerOf(services, actor) : { who: left.name }),
+      // The files that it edits are named here already.
+      doing: left === null ? taskOf(services, actor) : null,
+      held,
+      yours,
+      ...(isKin ? ({ isKin } as const) : {}),
+      leftMs: left === null ? null : Math.max(0, clock.wall() - left.wallMs),
+    }));
   const mine = look.own.filter(file => {
     const state = states.get(file);
     return isInPaths(one, file) && state !== undefined && reaches(one.command, state, false);
   });
-  const isLiving = reached.some(({ left }) => left === null);
+  const taken = look.part.filter(file => isInPaths(one, file) && isTaken(one.command, states.get(file)));
+  const part = taken.slice(0, limits.guardOwnFilesMax);
+  const isLiving = reached.some(({ left, isKin }) => left === null && !isKin);
   return {
     command: one.n,
     verdict: one.command.reach === "tree" && isLiving ? "deny" : "tell_first",
     foreign: shown,
     more: reached.length - shown.length,
     own: mine.filter(file => !reached.some(f => f.file === file)),
+    ...(part.length === 0 ? {} : { part, partMore: taken.length - part.length }),
     worktree: one.place.worktree,
     ...(one.isSupposed ? { isSupposed: true } : {}),
     ...(unseen === null || reached.some(f => states.has(f.file)) ? {} : { unseen }),
   };
+}
+
+/** Whether the command would take what the actor has in the file. A file that was not looked at may have any state. */
+function isTaken(command: GuardedCommand, state: FileState | undefined): boolean {
+  return state === undefined || reaches(command, state, false);
 }
 
 /** Whether git has looked at the file and reports nothing in it that is not committed. */

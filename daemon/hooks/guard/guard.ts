@@ -15,15 +15,15 @@ import { holdsOf } from "../../core/locks/release.ts";
 import type { State } from "../../core/state.ts";
 import type { Hold } from "../../core/tables/base-state.ts";
 import { rowsOfActor } from "../../core/tables/locks.ts";
-import { isAlive, type Lineage } from "../../core/tables/naming.ts";
+import { isAlive } from "../../core/tables/naming.ts";
 import type { Services } from "../../options.ts";
 import { isRefusal } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/proposals.ts";
 import { decidedBy } from "../../trail/decisions.ts";
 import { narrowed } from "../../worktree/pathspec.ts";
-import { indexOf } from "../../worktree/uncommitted.ts";
+import { type Asking, indexOf } from "../../worktree/uncommitted.ts";
 import { settleGrants } from "../edits/edit-lock.ts";
-import { type ActionOf, ancestorsOf, contested, type HookEvent } from "../event.ts";
+import { type ActionOf, ancestorsOf, contested, type HookEvent, leadOf } from "../event.ts";
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
@@ -60,7 +60,7 @@ export async function guard(event: HookEvent, action: Guard, parts: Needs<LinePa
   const leftMs = event.answerByMs - event.clock.now();
   const decided = await inTime(looking, Math.max(0, leftMs), () => {
     const unknown = `that took longer than ${limits.guardAnswerMs / 1000} s`;
-    const me = { actor, ancestors: action.ancestors };
+    const me: Asking = { actor, ancestors: action.ancestors, lead: leadOf(parts, actor) };
     const placed = action.commands.flatMap((one, n) => supposed(event, me, action, n, { ...one, unknown }));
     const looks = new Map(placed.map(one => [placeKey(one), blindLook(event, me, one)]));
     const stashes = blindStashCandidates(event, me, supposedStashUsers(event, action, placed));
@@ -108,7 +108,7 @@ async function looked(
   alone: Looked,
 ): Promise<Decided> {
   const until = event.answerByMs - limits.firstByteMs;
-  const me: Lineage = { actor, ancestors: await ancestorsOf(event, action) };
+  const me: Asking = { actor, ancestors: await ancestorsOf(event, action), lead: leadOf(parts, actor) };
   const aliased = await aliasedBy(event, action);
   const { placed, unchecked } = await placesOf(event, me, action, [...action.commands, ...aliased]);
   const indexes = new Map(
@@ -184,7 +184,7 @@ async function lineBegins(
 /** What stands against the line besides files: stash entries, worktrees of sessions, and what all share. */
 async function furtherCandidates(
   event: HookEvent,
-  me: Lineage,
+  me: Asking,
   stashing: readonly StashUsers[],
   placed: readonly Placed[],
 ): Promise<readonly Candidate[]> {

@@ -18,14 +18,13 @@ import {
 } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { knownWorktrees } from "../../core/sessions/room.ts";
-import type { Lineage } from "../../core/tables/naming.ts";
 import { idOfKey } from "../../core/tables/sessions.ts";
 import type { Unreachable } from "../../facts/filesystem.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { Services } from "../../options.ts";
 import { nameOf } from "../../views/sessions.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
-import { foreignKnown } from "../../worktree/uncommitted.ts";
+import { type Asking, foreignKnown } from "../../worktree/uncommitted.ts";
 import { type ActionOf, taskOf } from "../event.ts";
 import type { Candidate, Placed } from "./findings.ts";
 
@@ -131,7 +130,7 @@ function anything(name: string): Omit<GuardedCommand, "dir" | "isBelow" | "gitDi
 /** The ids of others' live sessions that work in this worktree or in a repository below it, the oldest of each first. */
 function foreignSessionsIn(
   { engine }: Pick<Services, "engine">,
-  { actor }: Lineage,
+  { actor }: Asking,
   worktree: string,
 ): readonly string[] {
   const { worktrees, live } = engine.state.sessions;
@@ -143,7 +142,7 @@ function foreignSessionsIn(
 /** What the commands displace. */
 export function displacedCandidates(
   services: Services,
-  me: Lineage,
+  me: Asking,
   placed: readonly Placed[],
 ): readonly Candidate[] {
   const known = knownWorktrees(services.engine.state);
@@ -306,7 +305,7 @@ type Spot = Pick<Placed, "place" | "base" | "blind" | "isSupposed">;
 /** Each command's places. A repository that could not be checked is supposed; `unchecked` says why, in a sentence. */
 export async function placesOf(
   services: Services,
-  me: Lineage,
+  me: Asking,
   action: Guard,
   commands: readonly ResolvedCommand[],
 ): Promise<{ readonly placed: readonly Placed[]; readonly unchecked: string | null }> {
@@ -343,7 +342,7 @@ export async function placesOf(
 /** Where a command seems to work that could not be checked; its `unknown` says why. */
 export function supposed(
   services: Services,
-  me: Lineage,
+  me: Asking,
   action: Guard,
   n: number,
   resolved: ResolvedCommand,
@@ -386,7 +385,7 @@ function whyOpen(spots: readonly Spot[]): string {
 
 async function openSpots(
   services: Services,
-  me: Lineage,
+  me: Asking,
   action: Guard,
   command: GuardedCommand,
 ): Promise<readonly Spot[]> {
@@ -429,7 +428,7 @@ function unlooked(worktree: string): Pick<Placed, "place"> {
 /** Worktrees that a command names (`git worktree remove`, `move`). The first one of a project has no name. */
 async function namedSpots(
   services: Services,
-  me: Lineage,
+  me: Asking,
   action: Guard,
   { elsewhere, dir, displaces }: GuardedCommand,
 ): Promise<readonly Spot[]> {
@@ -451,7 +450,7 @@ async function namedSpots(
 }
 
 /** Repositories below its worktree that the command reaches and that have known work of others. */
-async function furtherIn(services: Services, me: Lineage, one: Placed): Promise<readonly Placed[]> {
+async function furtherIn(services: Services, me: Asking, one: Placed): Promise<readonly Placed[]> {
   const { facts } = services;
   const { n, command, place, base, isSupposed } = one;
   const { further, paths } = command;
@@ -491,7 +490,7 @@ async function isRecursing({ facts }: Services, { place }: Placed): Promise<bool
   return "unreachable" in changed || changed.loses !== "nothing";
 }
 
-function hasForeign(services: Services, me: Lineage, worktree: string): boolean {
+function hasForeign(services: Services, me: Asking, worktree: string): boolean {
   return foreignKnown(services, me, unlooked(worktree).place).length > 0;
 }
 
@@ -516,7 +515,7 @@ async function projectsOf(services: Services, action: Guard): Promise<ReadonlySe
 /** Worktrees with known work of others in which the command may run. */
 function openWorktrees(
   services: Services,
-  me: Lineage,
+  me: Asking,
   action: Guard,
   { dir, gitDir, workTree, reach }: GuardedCommand,
   { from, projects }: Beginning,

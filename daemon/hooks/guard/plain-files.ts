@@ -11,11 +11,11 @@ import type { HeldGitLock, WipedFile } from "../../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import { topFolder } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor, FileRef } from "../../core/frame/actors.ts";
+import { type Actor, actorKey, type FileRef } from "../../core/frame/actors.ts";
 import { lasts } from "../../core/locks/blockers.ts";
 import { knownWorktrees } from "../../core/sessions/room.ts";
 import type { DirtyFile } from "../../core/tables/base-state.ts";
-import { type Lineage, pathOf } from "../../core/tables/naming.ts";
+import { pathOf } from "../../core/tables/naming.ts";
 import { refs } from "../../facts/facts.ts";
 import type { FileState } from "../../facts/git/status.ts";
 import type { Services } from "../../options.ts";
@@ -23,15 +23,24 @@ import { isRefusal } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/proposals.ts";
 import { decidedBy, type LockAsked, noteLock } from "../../trail/decisions.ts";
 import { nameOf } from "../../views/sessions.ts";
-import { type Foreign, foreignKnown, lookAt, worksIn } from "../../worktree/uncommitted.ts";
+import { type Asking, type Foreign, foreignKnown, lookAt, worksIn } from "../../worktree/uncommitted.ts";
 import { keepReplaced, writeBegins } from "../edits/edit.ts";
 import { keptAgainst } from "../edits/edit-lock.ts";
-import { type ActionOf, ancestorsOf, contested, type HookEvent, rulesFor, taskOf, toolOf } from "../event.ts";
+import {
+  type ActionOf,
+  ancestorsOf,
+  contested,
+  type HookEvent,
+  leadOf,
+  rulesFor,
+  taskOf,
+  toolOf,
+} from "../event.ts";
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { plainVerdict, refusalVerdict, stops } from "../verdict.ts";
 import { isUnchanged, ownerOf, workIn } from "./findings.ts";
-import { isHeldBy, type LineEdit, lineFlight } from "./memory.ts";
+import { isHeldBy, type LineEdit, lineFlight, lineKey } from "./memory.ts";
 import { withTops } from "./places.ts";
 import { heldGitLocks, mayBeGitLock } from "./shared-places.ts";
 
@@ -63,7 +72,7 @@ interface Place {
 async function wipedWork(
   services: Services,
   { config }: Needs<LineParts>,
-  me: Lineage,
+  me: Asking,
   wiped: readonly WipedPath[],
 ): Promise<readonly WipedWork[]> {
   // The innermost first: a file belongs to that one.
@@ -109,7 +118,7 @@ async function placeOf(services: Services, wiped: WipedPath): Promise<Place> {
 }
 
 /** The files that a path means: itself, or of a pattern those that others hold or have work in. */
-function knownIn(services: Services, me: Lineage, path: string): readonly string[] {
+function knownIn(services: Services, me: Asking, path: string): readonly string[] {
   if (!isPattern(path)) return [path];
   const pattern = new RegExp(`^${patternOf(path)}$`, "s");
   const known = knownPart(path);
@@ -171,7 +180,7 @@ const unseen: ReadonlyMap<string, FileState> = new Map();
 async function uncommitted(
   services: Services,
   { rules }: Needs<"config">["config"],
-  me: Lineage,
+  me: Asking,
   found: readonly WipedWork[],
 ): Promise<readonly WipedWork[]> {
   const { facts, engine } = services;
@@ -245,9 +254,11 @@ export async function plainFiles(
   if (mode === "off") return nothing;
   const actor = event.actor(action);
   if (action.agent !== undefined) signOfLife(event, action.session, action.agent);
-  const me: Lineage = { actor, ancestors: await ancestorsOf(event, action) };
-  const found = await wipedWork(event, parts, me, action.named.wiped);
+  const me: Asking = { actor, ancestors: await ancestorsOf(event, action), lead: leadOf(parts, actor) };
+  const all = await wipedWork(event, parts, me, action.named.wiped);
   const gitLocks = await heldGitLocks(event, actor, await gitLocksIn(event, action.named));
+  const isTold = await wasTold(event, parts, action, actor, all);
+  const found = isTold ? all.filter(({ isKin }) => !isKin) : all;
   const isLiving = gitLocks.length > 0 || found.some(({ left }) => left === null);
   // A line that does not run wipes nothing of ended sessions either.
   const shown = isLiving ? found.filter(({ left }) => left === null) : found;
@@ -289,6 +300,30 @@ function noteGitLocks(
   event.recorder.note({ ...line, decision: isDenied ? "deny" : "note", why });
 }
 
+/**
+ * Whether the actor was told what this line wipes of the work of those for whom it works, and sent it again. The answer to this
+ * event tells it, if not.
+ */
+async function wasTold(
+  { facts, clock, delivery }: HookEvent,
+  { guard: { confirmations } }: Needs<LineParts>,
+  action: Check,
+  actor: Actor,
+  found: readonly WipedWork[],
+): Promise<boolean> {
+  const kin = found.filter(({ isKin }) => isKin);
+  if (kin.length === 0) return true;
+  const line = lineKey(actor, action.cwd, action.typed);
+  const versions = new Map<string, string>();
+  for (const { key, path } of kin)
+    versions.set(`wipes ${key}`, `${actorKey(actor)} ${(await facts.stamped(path))?.stamp}`);
+  if (confirmations.isConfirmed(line, versions, action.toolUseId, clock.now())) return true;
+  delivery.whenTold(isDelivered => {
+    if (isDelivered) confirmations.told(line, versions, action.toolUseId, clock.now());
+  });
+  return false;
+}
+
 /** The line will not run. */
 export async function releaseLineFiles(
   event: HookEvent,
@@ -308,7 +343,7 @@ interface Edited {
 async function edited(
   event: HookEvent,
   parts: Needs<LineParts>,
-  me: Lineage,
+  me: Asking,
   named: readonly EditedPath[],
 ): Promise<Edited[]> {
   const { facts, engine } = event;
@@ -345,7 +380,7 @@ async function locked(
   event: HookEvent,
   parts: Needs<LineParts>,
   action: Check,
-  { actor, ancestors }: Lineage,
+  { actor, ancestors }: Asking,
   edits: readonly Edited[],
   outcome: Extract<HookOutcome, { did: "plain_files"; ok: true }>,
 ): Promise<HookOutcome> {
@@ -424,6 +459,7 @@ function wipedFile(services: Services, found: WipedWork): WipedFile {
     doing: left === null ? taskOf(services, actor) : null,
     held,
     yours,
+    ...(found.isKin ? ({ isKin: true } as const) : {}),
     leftMs: left === null ? null : Math.max(0, services.clock.wall() - left.wallMs),
   };
 }

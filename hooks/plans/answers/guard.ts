@@ -13,42 +13,8 @@ import type { Guarded } from "../../git/commands.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "./answer.ts";
 import { freezeOf } from "./lock.ts";
+import { clearPaths, formOf, ownForms, type TypedLine } from "./own-forms.ts";
 import { sharedPlaces } from "./shared-places.ts";
-
-// Commands for an agent to run: limited to its own files, and safe for a shell.
-
-/** Where an agent's own files are, and where it would run a command. */
-interface OwnPaths {
-  /** Relative to the worktree. */
-  readonly own: readonly string[];
-  readonly worktree: string;
-  /** Where its own command was to run; null: not known. */
-  readonly dir: string | null;
-}
-
-/** `git add -- a b`, to be run in the agent's directory; null if no file of its own can be named. */
-function ownForm(words: string, { own, worktree, dir }: OwnPaths): string | null {
-  const shown = named(own);
-  if (shown.length === 0) return null;
-  const where = dir === worktree ? "" : ` -C ${shellArgument(worktree)}`;
-  const isLiteral = shown.some(path => /[*?[\\]|^:/.test(path));
-  return `git${where}${isLiteral ? " --literal-pathspecs" : ""} ${words} -- ${shown.map(shellArgument).join(" ")}`;
-}
-
-/** The number of the agent's own files that the command leaves out. */
-function leftOut(own: readonly string[]): number {
-  return own.length - named(own).length;
-}
-
-/** The names that a text shows unchanged, as many as an agent wants to read. */
-function named(own: readonly string[]): readonly string[] {
-  let room = limits.ownPathsChars;
-  return own.filter(path => {
-    const isClear = !/[<>"]/.test(path) && quote(path, limits.pathBytes) === `"${path}"`;
-    if (isClear) room -= path.length;
-    return isClear && room >= 0;
-  });
-}
 
 // Words what the git guard found of worktrees that a shell line removes or moves while others' sessions are open there.
 
@@ -266,12 +232,13 @@ function unseenOf(reached: readonly ReachedStash[]): string | null {
   return reached.find(({ unseen }) => unseen !== undefined)?.unseen ?? null;
 }
 
-/** The shell line of the event. `waitMs` is the longest wait for an index, in milliseconds. */
-interface GuardedLine {
+/**
+ * The shell line of the event. `waitMs` is the longest wait for an index, in milliseconds; texts name files as seen from its
+ * directory.
+ */
+interface GuardedLine extends TypedLine {
   readonly commands: readonly Guarded[];
   readonly waitMs: number;
-  /** The line's directory; texts name files as seen from there. */
-  readonly cwd: string;
 }
 
 type Refused = Extract<HookOutcome, { ok: false }>;
@@ -309,7 +276,7 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   const places = sharedPlaces(reportable, looked.verdict !== "allow_with_note", cwd);
   const words = (files: typeof warned, entries: typeof stashWarned, displaced: typeof displacedWarned) =>
     [
-      ...(reached.length === 0 ? [] : [files(reached, cwd)]),
+      ...(reached.length === 0 ? [] : [files(reached, line)]),
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
       ...places,
@@ -324,7 +291,7 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
 }
 
 /** The reached files are not known, only that others have work there. */
-function notSeen(reached: readonly Reached[], cwd: string): string {
+function notSeen(reached: readonly Reached[], { cwd }: GuardedLine): string {
   return [
     `Kite: this command line did not run: Kite could not check in time which files ${commandNames(reached)} in it would reach. ` +
       `They may hold uncommitted work of ${otherWriters(reached)}. The check failed: ${whyUnseen(reached)}.`,
@@ -338,34 +305,34 @@ function whyUnseen(reached: readonly Reached[]): string {
   return quote(reached.find(({ unseen }) => unseen !== undefined)?.unseen ?? "");
 }
 
-function denied(wiping: readonly Reached[], cwd: string): string {
+function denied(wiping: readonly Reached[], line: GuardedLine): string {
   const reached = wiping.filter(({ unseen }) => unseen === undefined);
-  if (reached.length === 0) return notSeen(wiping, cwd);
+  if (reached.length === 0) return notSeen(wiping, line);
   return [
     `Kite: this command line did not run: ${commandNames(reached)} in it ${loss(reached)}.`,
-    fileNotes(reached, cwd),
-    `What to do: ${[...ownFileWays(reached), ...commitOwn(reached)].join("\n")}`,
-    `Or do it in a worktree of your own (git worktree add), tell ${fileOwners(reached)} what you need, or ask your user.`,
+    fileNotes(reached, line.cwd),
+    `What to do: ${ownFileWays(reached, line).join("\n")}`,
+    `Or tell ${fileOwners(reached)} what you need, or ask your user.`,
   ].join("\n");
 }
 
-function toldFirst(reached: readonly Reached[], cwd: string): string {
+function toldFirst(reached: readonly Reached[], line: GuardedLine): string {
   return [
     reached.every(({ unseen }) => unseen !== undefined)
       ? `Kite: this command line did not run yet: Kite could not check in time which files ${commandNames(reached)} in it would ` +
         `include or wipe. They may hold work of ${otherWriters(reached)}. The check failed: ${whyUnseen(reached)}.`
       : `Kite: this command line did not run yet: ${effectTexts(reached, "would include", "in it ").join(", ")}.`,
-    fileNotes(reached, cwd),
-    `What to do: ${[...ownFileWays(reached), ...keepLeft(reached)].join("\n")}`,
+    fileNotes(reached, line.cwd),
+    `What to do: ${[...ownFileWays(reached, line), ...keepLeft(reached)].join("\n")}`,
     "If you mean their files too, send exactly the same command again: it will run.",
   ].join("\n");
 }
 
-function warned(reached: readonly Reached[], cwd: string): string {
+function warned(reached: readonly Reached[], line: GuardedLine): string {
   return [
     `Kite: ${effectTexts(reached, "will include", "").join(", ")}. The command line runs anyway.`,
-    fileNotes(reached, cwd),
-    `Next time: ${[...ownFileWays(reached), ...keepLeft(reached)].join("\n")}`,
+    fileNotes(reached, line.cwd),
+    `Next time: ${[...ownFileWays(reached, line), ...keepLeft(reached)].join("\n")}`,
   ].join("\n");
 }
 
@@ -459,10 +426,11 @@ function fileNotes(reached: readonly Reached[], cwd: string): string {
 /** Whose work is in a file. */
 export function owned(
   path: string,
-  { who, answerer, held, yours, leftMs }: Omit<ForeignFile, "file">,
+  { who, answerer, held, yours, leftMs, isKin }: Omit<ForeignFile, "file">,
   isSeen: boolean,
 ): string {
-  const name = `${quote(who, limits.nameBytes)}${answerer === undefined ? "" : " (ended)"}`;
+  const role = answerer !== undefined ? " (ended)" : isKin === true ? ", for whom you work," : "";
+  const name = `${quote(who, limits.nameBytes)}${role}`;
   const both = yours ? " and of you" : "";
   if (leftMs !== null) {
     return `${quote(path)} has uncommitted changes of ${name} (session ended)${both}, written ${duration(leftMs)} ago`;
@@ -478,26 +446,62 @@ export function doing(files: readonly Pick<ForeignFile, "who" | "doing">[]): rea
   return [...all].map(([who, what]) => `What ${quote(who, limits.nameBytes)} does: ${quote(what)}.`);
 }
 
-/** The same commands for the agent's own files only; a sentence for a command that has no such form. */
-function ownFileWays(reached: readonly Reached[]): readonly string[] {
-  const ways = unique(reached.map(ownFileWay));
-  return ways.slice(0, limits.guardWaysMax);
+/** What to do for the agent's own part of the line: a command for each form, or a sentence for a command that has none. */
+function ownFileWays(reached: readonly Reached[], line: GuardedLine): readonly string[] {
+  const ways = new Map<ReturnType<typeof formOf>, Reached[]>();
+  for (const one of reached) {
+    const form = isPlaced(one) ? formOf(one.by) : null;
+    ways.set(form, [...(ways.get(form) ?? []), one]);
+  }
+  const texts = [...ways].flatMap(([form, group]) =>
+    form === null ? group.map(one => otherFileWay(one, line)) : ownForms(form, group, line),
+  );
+  return unique(texts).slice(0, limits.guardWaysMax);
 }
 
-function ownFileWay(reached: Reached): string {
-  const { by, own, isSupposed, worktree } = reached;
-  const words = ownWords(by);
+/** Whether Kite knows where the command works, and on which files. */
+function isPlaced({ by, isSupposed }: Reached): boolean {
+  return isSupposed !== true && by.unclear !== true && by.needsIndex !== false;
+}
+
+/** Of a command without a form of Kite's own, or one of which Kite cannot tell where it works. */
+function otherFileWay(reached: Reached, { cwd }: GuardedLine): string {
+  const { by, isSupposed, worktree } = reached;
   const where = isSupposed
     ? `Kite cannot tell where \`${by.name}\` runs. It may be in ${quote(worktree, limits.pathBytes)}: write the folder out; `
     : "";
   const hint = where + (by.unclear ? "only the shell knows its paths, so write them out; " : "");
   if (by.needsIndex === false) return hint + otherWay(by.name);
+  const words = stagedWords(by.name);
+  if (hint !== "" && formOf(by) !== null) return `${hint}Kite then names the command for your own part.`;
   if (words === null) return `${hint}\`${by.name}\` cannot be limited to your own files.`;
-  const form = ownCommand(words, reached);
-  if (form === null) return `${hint}${noForm(reached)}`;
-  const rest = leftOut(own);
+  const form = gitForm(words, reached, cwd);
+  return `${hint}${form ?? "it reaches none of your own uncommitted files."}`;
+}
+
+/** Git commands that take files whole, and can be limited to some: `git reset -- a b`. */
+function stagedWords(name: string): string | null {
+  switch (name) {
+    case "git rm":
+    case "git rm --cached":
+    case "git reset":
+    case "git restore --staged":
+      return name.replace("git ", "");
+    default:
+      return null;
+  }
+}
+
+function gitForm(words: string, { own, worktree, by }: Reached, cwd: string): string | null {
+  const shown = clearPaths(own);
+  if (shown.length === 0) return null;
+  const isHere = by.dir === cwd && cwd === worktree && by.gitDir === null && by.workTree === null;
+  const where = isHere ? "" : ` -C ${shellArgument(worktree)}`;
+  const isLiteral = shown.some(path => /[*?[\\]|^:/.test(path));
+  const rest = own.length - shown.length;
   const more = rest === 0 ? "" : ` (and ${rest} more ${rest === 1 ? "file" : "files"} of yours)`;
-  return `${hint}run it on your own files only: ${form}${more}`;
+  const options = isLiteral ? " --literal-pathspecs" : "";
+  return `run it on your own files only: git${where}${options} ${words} -- ${shown.map(shellArgument).join(" ")}${more}`;
 }
 
 /** What to do in place of a program that overwrites files. */
@@ -506,58 +510,6 @@ function otherWay(name: string): string {
   return name === "tar -x"
     ? "unpack it in another folder, or name your own files."
     : "write to another file.";
-}
-
-/** Why there is no command for the agent's own files. */
-function noForm({ foreign }: Reached): string {
-  return foreign.some(({ yours }) => yours)
-    ? "each of your files that it reaches also has their changes: agree with them first."
-    : "it reaches none of your own uncommitted files.";
-}
-
-/** Adds new files first: a commit by name refuses files that git does not know. */
-function ownCommand(words: string, { by, own, worktree }: Reached): string | null {
-  const isAsWritten = by.gitDir === null && by.workTree === null && by.isBelow !== true;
-  const at = { own, worktree, dir: isAsWritten ? by.dir : null };
-  const form = ownForm(words, at);
-  return form !== null && words.startsWith("commit") ? `${ownForm("add", at)} && ${form}` : form;
-}
-
-/** Returns null if the command cannot be limited to paths, or would mean something else with them. */
-function ownWords({ name, paths, untracked, unclear }: Reached["by"]): string | null {
-  switch (name) {
-    case "git stash push":
-    case "git stash save":
-      return untracked ? "stash push -u" : "stash push";
-    case "git checkout":
-      // Without paths it goes to another branch.
-      return paths === null && !unclear ? null : "checkout";
-    case "git restore":
-      return "restore";
-    case "git reset --hard":
-      return "checkout HEAD";
-    case "git clean":
-      return "clean -f";
-    case "git rm":
-      return "rm";
-    case "git add":
-    case "git add -A":
-    case "git add -u":
-      return "add";
-    case "git commit":
-    case "git commit -a":
-    case "git commit -i":
-      return "commit -m MESSAGE";
-    default:
-      return null;
-  }
-}
-
-/** Committed work cannot be wiped. Only for commands that cannot be limited to the agent's own files. */
-function commitOwn(reached: readonly Reached[]): readonly string[] {
-  const [moving] = reached.filter(({ by }) => by.needsIndex !== false && ownWords(by) === null);
-  const form = moving === undefined ? null : ownCommand("commit -m MESSAGE", moving);
-  return form === null ? [] : [`To keep your own work, commit it: ${form}`];
 }
 
 /** Whom the agent can ask: the owners that are alive, and the main agents of those that have ended. */

@@ -58,6 +58,14 @@ function editOf({ named, ...line }: NamingLine, refused: Refused | null): Edit {
 }
 
 function deniedText(line: NamingLine, looked: Looked): string {
+  // Of those for whom the agent works: it may mean what it does.
+  if (looked.wiped.every(({ isKin }) => isKin))
+    return [
+      `Kite: this command line did not run yet: ${names(looked)} in it ${loss(looked, mayBe)}.`,
+      notes(line, looked),
+      `What to do: leave out ${filesOf(looked)}, or tell ${people(looked)} first.`,
+      "If you mean their work, send exactly the same command again: it will run.",
+    ].join("\n");
   return [
     `Kite: this command line did not run: ${names(looked)} in it ${loss(looked, mayBe)}.`,
     notes(line, looked),
