@@ -71,7 +71,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const server = new Server(onTrouble);
   const turns = new Turns();
   const events = new EventHub(() => server.connections, turns);
-  // If machines share a log, nobody can tell what came from it between two starts. So clients that come back ask anew.
+  // If machines share a store, nobody can tell what came from it between two starts. So clients that come back ask anew.
   const before = hasStore ? null : loadEvents(paths.events);
   if (before !== null) events.take(before);
   const listeners = new Listeners();

@@ -1,4 +1,5 @@
 /** The git commands of a guarded shell line, and the guard's findings: between the daemon and an adapter. */
+import type { HeadPlace, OperationKind } from "./heads.ts";
 import type { ActorRow, FilesNews } from "./schemas/lock.ts";
 
 /**
@@ -25,9 +26,9 @@ export interface GuardedCommand {
   /**
    * `tree`: may overwrite uncommitted work. `take_all`: takes all changes into the index or a commit. `index`: takes
    * only the files it names, or the staged ones. `stash`: reaches no file, only stash entries. `place`: reaches no file,
-   * only where a worktree lies.
+   * only where a worktree lies. `refs`: reaches neither file nor index, only what `refs` says.
    */
-  readonly reach: "tree" | "take_all" | "index" | "stash" | "place";
+  readonly reach: "tree" | "take_all" | "index" | "stash" | "place" | "refs";
   /** Whether the command commits the staged files. */
   readonly commits: boolean;
   /** The pathspecs that limit it, named likewise; null: no limit. */
@@ -53,6 +54,95 @@ export interface GuardedCommand {
   readonly stash?: StashUse;
   /** The words that give its commit a message: `-m`, `text`; absent: it makes no commit, or only the shell knows them. */
   readonly message?: readonly string[];
+  /** What it does to HEAD, to branches and to an operation in progress. */
+  readonly refs?: RefUse;
+  /** A setting of the repository that it changes, so that git finds no working tree there, or another one. */
+  readonly sets?: TreeSetting;
+  /** A folder of dependencies or of build output that it empties. */
+  readonly empties?: EmptiedFolder;
+}
+
+/**
+ * What a command does to HEAD, to branches and to an operation in progress. `add`: only adds commits to HEAD's branch.
+ * `rewrite`: puts other commits in the place of the branch's own.
+ */
+export type RefUse =
+  | HeadMove
+  | { readonly does: "add" | "rewrite" }
+  | PushUse
+  | OperationEnd
+  | {
+      /** It deletes branches, or with `isRemote` remote-tracking branches. */
+      readonly does: "delete";
+      readonly branches: readonly string[];
+      readonly isRemote?: true;
+    };
+
+/** A command that puts HEAD on another branch or off one, or its branch on another commit. */
+export interface HeadMove {
+  readonly does: "move";
+  readonly by:
+    | "checkout"
+    | "switch"
+    | "reset"
+    | "rebase"
+    | "pull"
+    | "bisect"
+    | "branch"
+    | "symbolic-ref"
+    | "update-ref"
+    | "stash branch";
+  /** The revision that HEAD or its branch goes to, of a rebase the new base; null: the words do not tell. */
+  readonly to: string | null;
+  /** If no revision has the name `to`, it is a path, and HEAD stays. */
+  readonly orPath?: true;
+  /** The branch that it makes and goes to; null: only the shell knows its name. */
+  readonly newBranch?: string | null;
+  /** It makes the branch anew if there is one of that name. */
+  readonly isForced?: true;
+  readonly isOrphan?: true;
+  readonly isDetached?: true;
+  /** It moves HEAD only while HEAD is on this branch; null: only the shell knows which. */
+  readonly onlyOn?: string | null;
+  /** Of a rebase: the branch that it goes to first; null: only the shell knows which. */
+  readonly branch?: string | null;
+  /** It moves HEAD only if both have commits that the other one lacks; of `pull`, only if HEAD has. */
+  readonly ifApart?: true;
+  /** It does so only if this setting of the repository says so. */
+  readonly ifSet?: string;
+}
+
+/** `remote` null: the line does not say. `refs` as the line names them; null: only the shell knows them. */
+export interface PushUse {
+  readonly does: "push";
+  readonly remote: string | null;
+  readonly refs: readonly string[] | null;
+  readonly isForced?: true;
+  readonly isDeleting?: true;
+  readonly isAll?: true;
+  readonly isTags?: true;
+}
+
+/** The command goes on with an operation in progress, or ends it. */
+export interface OperationEnd {
+  readonly does: "end";
+  /** `merge`, `rebase`, `cherry-pick`, `revert`, `am` or `bisect`. */
+  readonly operation: string;
+  readonly how: "continue" | "skip" | "abort" | "quit";
+}
+
+export interface EmptiedFolder {
+  /** Absolute, perhaps with a `topFolder`. */
+  readonly path: string;
+  /** It stands for the nearest one of its name, from its folder up to the top of the worktree. */
+  readonly isNearest?: true;
+}
+
+/** A setting that says where git finds its working tree. */
+export interface TreeSetting {
+  readonly key: "core.bare" | "core.worktree";
+  /** Its new value; "": only the shell knows it. */
+  readonly value: string;
 }
 
 /** What a command does with a stash list. `take_all`: takes every entry out of it, or any number of them. */
@@ -147,7 +237,7 @@ export interface ForeignFile {
   /** Whether the actor has uncommitted work in it as well. */
   readonly yours: boolean;
   /** Its owner is the main agent, or the lead, for whom the actor works. */
-  readonly isKin?: true;
+  readonly isLead?: true;
   /** How long ago an owner whose session has ended wrote it, in milliseconds; null: the owner is alive. */
   readonly leftMs: number | null;
 }
@@ -175,6 +265,76 @@ export interface ForeignSession {
   readonly worktree: string;
 }
 
+/** An actor that is at work in a worktree: in a turn, or with uncommitted work there. */
+export interface AtWork {
+  readonly who: string;
+  readonly doing: string | null;
+  /** Its uncommitted files there, relative to the worktree, at most `limits.guardFilesShownMax`. */
+  readonly files: readonly string[];
+}
+
+/** How an agent does in a place of its own what would move HEAD for all. */
+export type HeadWay =
+  /** `git worktree add` with these words; `branch`: what it then works on. `orphan`: a line that makes the branch there. */
+  | {
+      readonly is: "worktree";
+      readonly words: readonly string[];
+      readonly branch: string | null;
+      readonly orphan?: { readonly dir: string; readonly name: string };
+    }
+  /** A worktree that has the branch already. */
+  | { readonly is: "there"; readonly dir: string; readonly branch: string }
+  /** The command rewrites the branch: `kite move` takes a copy of it along. */
+  | { readonly is: "copy" };
+
+/**
+ * What a command would do to HEAD or to an operation of others. `moves`: others are at work there. `moved`: HEAD is elsewhere
+ * than the actor knows. `interferes`: an operation that is not the actor's own is in progress.
+ */
+export type HeadFinding =
+  | {
+      readonly is: "moves";
+      readonly at: HeadPlace;
+      /** Where HEAD goes, in a few words; null: its branch goes to another commit. */
+      readonly to: string | null;
+      readonly others: readonly AtWork[];
+      /** The number of those besides. */
+      readonly more: number;
+      readonly way: HeadWay;
+      /** The actor has uncommitted work of its own there. */
+      readonly hasOwn: boolean;
+    }
+  | {
+      readonly is: "moved";
+      readonly from: HeadPlace;
+      readonly to: HeadPlace;
+      readonly by: string | null;
+      readonly hasOwn: boolean;
+    }
+  | {
+      readonly is: "interferes";
+      readonly kind: OperationKind;
+      readonly of: string | null;
+      /** Whose session began it; null: Kite did not see that. */
+      readonly who: string | null;
+      readonly state: "at work" | "idle" | "ended" | "unseen";
+      readonly sinceMs: number;
+    };
+/** What all who work in a repository share besides its files, and what a command changes of it. */
+export interface SharedPlace {
+  readonly is: TreeSetting | LinkedFolder;
+  /** The live agents of others there, at most `limits.guardFilesMax`; the finding's `more` counts the rest. */
+  readonly others: readonly ForeignSession[];
+}
+
+/** A folder that is a link out of its worktree. Absolute paths. */
+export interface LinkedFolder {
+  readonly link: string;
+  readonly target: string;
+  /** The worktree in which it lies; null: it lies in none. */
+  readonly worktree: string | null;
+}
+
 /** The reason why a guarded command should not run unchanged. */
 export interface GuardFinding {
   /** The index of the action's command, from 0; those of `aliased` follow. */
@@ -198,6 +358,10 @@ export interface GuardFinding {
   readonly ownStashes?: readonly number[];
   /** The live sessions of others whose folder it takes away, at most `limits.guardFilesMax`; `more` counts the rest. */
   readonly sessions?: readonly ForeignSession[];
+  /** What it does to HEAD or an operation of others. Such a finding names no files. */
+  readonly head?: HeadFinding;
+  /** What it changes that is not of one agent alone. */
+  readonly shared?: SharedPlace;
   /** The worktree's absolute path. */
   readonly worktree: string;
   /** The guard does not know where the command runs; `worktree` is one of the possible ones. */

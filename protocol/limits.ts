@@ -17,6 +17,18 @@ const guardLimits = {
   stashEntriesMax: 1_000,
   /** Longest log of a stash list that is read, in bytes. */
   stashLogBytes: 256 * 1024,
+  /** Longest `packed-refs` that is read, in bytes, and worktrees of a repository whose HEADs are. */
+  packedRefsBytes: 4 * 1024 * 1024,
+  worktreesReadMax: 256,
+  /** How long ago HEAD's files changed, at least, before their stats stand for what was read. */
+  headSettledMs: 100,
+  /** How long a list shows a HEAD without another look, and the worktrees at whose HEADs a list looks. */
+  headShownMs: 5_000,
+  headsShownMax: 64,
+  /** Worktrees whose HEAD is kept, to tell who moved it. */
+  headsMax: 1_000,
+  /** Names tried for a folder in which nothing is. */
+  foldersTriedMax: 100,
   /** Stash entries that one answer or notice names. */
   stashesShownMax: 3,
   /** Work time of one check of uncommitted work, and its elapsed time. */
@@ -51,6 +63,10 @@ const guardLimits = {
   whoseWorktreesMax: 50,
   /** Files checked after a shell command. */
   shellFilesMax: 1_000,
+  /** How much older than its process a lock file may look: clocks of files and of processes tick apart. */
+  lockFileSlackMs: 100,
+  /** Names read in a folder of a git directory for the pattern of a command. */
+  namesReadMax: 1_000,
   /** Directories that are watched for agents without hooks, and changes there that nothing explains yet. */
   watchedDirectoriesMax: 1_000,
   /** How long after a lock or a write the watched directories are looked up anew. */
@@ -169,8 +185,6 @@ const journalLimits = {
   reserveBytes: 1024 * 1024,
   /** Interval of the retries on a full disk. */
   fullRetryMs: 1_000,
-  /** Tries to begin a new epoch before a start fails. */
-  startTriesMax: 5,
   /** Throwing handlers within the window that stop the daemon. */
   throwsMax: 3,
   throwsWindowMs: 600_000,

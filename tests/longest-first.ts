@@ -6,7 +6,7 @@ const longest: readonly string[] = [
   "tests/simulation/planted-rest.test.ts",
   "tests/end-to-end/doctor.test.ts",
   "tests/simulation/file.test.ts",
-  "tests/simulation/remote.test.ts",
+  "tests/simulation/memory.test.ts",
   "tests/end-to-end/crash.test.ts",
   "tests/end-to-end/guard-oracle-files.test.ts",
   "tests/end-to-end/prune.test.ts",

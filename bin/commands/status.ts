@@ -241,7 +241,10 @@ export function warnings(stats: StatsReply, version: string): string[] {
 
 // What the status says of hooks. It loads the checks of doctor only if there is something to say.
 
-/** Returns a sentence for copies of another version, and one for all directories where sessions work without hooks. */
+/**
+ * Returns a sentence for copies of another version, one for all directories where sessions work without hooks, and one for
+ * each checkout in which git fails.
+ */
 async function hookWarnings(world: ProcessContext, sessions: readonly SessionRow[]): Promise<string[]> {
   const found: string[] = [];
   if (copiesProblem(world, dist) !== null) {
@@ -252,6 +255,8 @@ async function hookWarnings(world: ProcessContext, sessions: readonly SessionRow
     const { placesIn, unhooked } = await import("../doctor/hooks.ts");
     const bare = unhooked(world, sessions);
     if (bare.length > 0) found.push(`Sessions work in ${placesIn(bare)} without hooks: see kite doctor.`);
+    const { lostCheckouts } = await import("../doctor/checkouts.ts");
+    found.push(...lostCheckouts(sessions).map(({ detail, line }) => `${detail}; take it back: ${line}`));
   }
   return found;
 }

@@ -25,6 +25,7 @@ import { rowsOf } from "../context/with-daemon.ts";
 import { defined } from "../entry.ts";
 import { projectRoot } from "../view/places.ts";
 import { listed } from "../view/text.ts";
+import { checkCheckouts } from "./checkouts.ts";
 import { adviseInstall, isOffEverywhere, oddFile, oddFolder } from "./odd-files.ts";
 import { checkSessionPaths } from "./path.ts";
 import { type Advice, advise, aside, type Check, fail, ok, warn, withDaemon } from "./results.ts";
@@ -276,7 +277,7 @@ async function checkHooks(world: ProcessContext, client: Client): Promise<Check[
       warn("hooks", detail, advise(`there only: kite install --project ${only}; everywhere`, "kite install")),
     );
   }
-  checks.push(...checkSessionPaths(sessions));
+  checks.push(...checkSessionPaths(sessions), ...checkCheckouts(sessions));
   // While Kite is off, hooks do not call the daemon; that is no fault.
   if (isOffEverywhere(world)) return checks;
   for (const command of installedCommands(world)) checks.push(await roundTrip(world, client, command));

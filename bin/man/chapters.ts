@@ -7,6 +7,7 @@ import { wrap } from "../view/text.ts";
 /** What each chapter is about, by topic. Its text stands in the file `TOPIC.md`, which the build copies. */
 export const topics = {
   "in-my-way": "when Kite is in your way: what waits, and how to let it through",
+  git: "git with several agents in one checkout",
   install: "what kite install writes, and for whom",
   clients: "Codex, OpenCode, Copilot, Gemini CLI, and agents without hooks",
   web: "the page in a browser, and the report of what Kite did",

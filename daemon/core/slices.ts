@@ -37,7 +37,9 @@ import { checkMembers, checkTeammates, teamRules } from "./lead/teams.ts";
 import { checkSharings, sharingRules } from "./sharing.ts";
 import type { State, TableName } from "./state.ts";
 import { checkReplies } from "./tables/base-state.ts";
+import { checkHeads } from "./tables/heads.ts";
 import { checkStashes } from "./tables/uncommitted.ts";
+import { headRules } from "./work/head-moves.ts";
 import { stashRules } from "./work/losses.ts";
 import { checkParts } from "./work/shared-parts.ts";
 
@@ -48,6 +50,7 @@ export const ruleList = [
   sessionRules,
   writeRules,
   stashRules,
+  headRules,
   taskRules,
   declarationRules,
   sharedPartRules,
@@ -87,6 +90,7 @@ const checks: { readonly [N in TableName]: Check } = {
   merges: checkMerges,
   mergesThere: checkMergesThere,
   stashes: checkStashes,
+  heads: checkHeads,
   parts: checkParts,
   sharings: checkSharings,
   replies: checkReplies,

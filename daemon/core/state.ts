@@ -15,6 +15,7 @@ import { type BaseState, type BaseTables, emptyBaseState, replyRows } from "./ta
 import { contextRows } from "./tables/context.ts";
 import { declarationRows } from "./tables/declarations.ts";
 import type { Points } from "./tables/entries.ts";
+import { headRows } from "./tables/heads.ts";
 import { type Freezes, type Message, type Messages, noteRows } from "./tables/messages.ts";
 import { addSession, type Ended, type NameSource, type Session, type Sessions } from "./tables/sessions.ts";
 import { taskRows } from "./tables/tasks.ts";
@@ -133,6 +134,7 @@ const tables = {
   merges: mergeRows,
   mergesThere: mergeThereRows,
   stashes: stashRows,
+  heads: headRows,
   // Only a copy of a shared project has parts, and a copy is kept as rows.
   parts: { lists: {} },
   sharings: sharingRows,

@@ -187,7 +187,7 @@ export class Answers {
     this.#options.submitWithRetry({ type: "reply_unheard", to: this.origin(n), kept });
   }
 
-  /** Reports the failure to the caller. If the log delivers the entry later anyway, its grant is revoked. */
+  /** Reports the failure to the caller. */
   failed(n: number, { code, message }: ProposeFailure): void {
     const pending = this.#take(n);
     if (pending?.caller.failed !== undefined) pending.caller.failed();
@@ -220,7 +220,7 @@ export class Answers {
   sendBug(origin: Origin): void {
     const refusal = refuse("internal_error", "a bug in Kite; nothing was changed (see the log)");
     this.#options.outbox.put(() => {
-      if (this.#isOwn(origin)) this.#take(origin.n)?.caller.answer(refusal);
+      this.#take(origin.n)?.caller.answer(refusal);
     });
   }
 
@@ -235,8 +235,9 @@ export class Answers {
     return { node: this.#options.node, epoch: this.#options.epoch(), n };
   }
 
-  #isOwn({ node, epoch }: Origin): boolean {
-    return node === this.#options.node && epoch === this.#options.epoch();
+  /** Whether this start made the proposal. Earlier starts gave out the same numbers. */
+  #isOfThisStart({ epoch }: Origin): boolean {
+    return epoch === this.#options.epoch();
   }
 
   #take(n: number): Pending | undefined {
@@ -246,7 +247,6 @@ export class Answers {
   }
 
   #answerOwn({ origin, command }: Entry, { reply }: Step): void {
-    if (!this.#isOwn(origin)) return;
     const { n } = origin;
     const pending = this.#pending.get(n);
     if (pending === undefined) {
@@ -287,11 +287,11 @@ export class Answers {
 
   #tell(event: CoreEvent): void {
     const { to } = event;
-    if (to !== undefined && this.#isOwn(to)) this.#pending.get(to.n)?.caller.event?.(event);
+    if (to !== undefined && this.#isOfThisStart(to)) this.#pending.get(to.n)?.caller.event?.(event);
   }
 
   #answerWaiting({ to, reply, grant }: Answer): void {
-    if (!this.#isOwn(to)) return;
+    if (!this.#isOfThisStart(to)) return;
     const pending = this.#take(to.n);
     if (pending !== undefined) pending.caller.answer(reply);
     else if (grant !== null) this.undelivered(to.n, grant);

@@ -35,25 +35,25 @@ export function systemClock(): Clock {
 }
 
 /**
- * The clock of the core's time, which never goes back. The machine's clock may: a person set it, or another node's
- * clock is ahead. This clock then runs ahead of it: standing still would prolong every wait.
+ * The clock of the core's time, which never goes back. The machine's clock may, between two starts: a person set it. This
+ * clock then runs ahead of it: standing still would prolong every wait.
  */
 export class CoreClock implements Clock {
   readonly #clock: Clock;
-  /** How far it is ahead of the machine's clock, in milliseconds; it only rises. A field, since each turn of the log reads it. */
-  aheadMs = 0;
+  /** How far it is ahead of the machine's clock, in milliseconds. */
+  #aheadMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Makes this clock read at least `t`, the time of an entry in the log. */
+  /** Makes this clock read at least `t`, the time of the log's last entry at the start. */
   catchUp(t: number): void {
-    this.aheadMs = Math.max(this.aheadMs, t - this.#clock.now());
+    this.#aheadMs = Math.max(0, t - this.#clock.now());
   }
 
   now(): number {
-    return this.#clock.now() + this.aheadMs;
+    return this.#clock.now() + this.#aheadMs;
   }
 
   wall(): number {
@@ -61,7 +61,7 @@ export class CoreClock implements Clock {
   }
 
   at(at: number, callback: () => void): () => void {
-    return this.#clock.at(at - this.aheadMs, callback);
+    return this.#clock.at(at - this.#aheadMs, callback);
   }
 }
 
@@ -178,15 +178,10 @@ function nameOf(due: Due): string {
   return Object.values(due).join("\n");
 }
 
-/** A system timer may be late by so much. */
-const lateMs = 1_000;
-
 interface AgendaOptions {
   readonly clock: Clock;
   /** Core time now. */
   readonly now: () => number;
-  /** Says how far core time is ahead of the clock that system timers go by; it only rises. Absent: never. */
-  readonly coreClock?: { readonly aheadMs: number };
   readonly state: () => State;
   readonly submit: (command: Command, caller: { answer(reply: Reply): void }) => void;
 }
@@ -203,8 +198,6 @@ export class Agenda {
   readonly #deadlines = new Deadlines();
   #cancel: (() => void) | null = null;
   #armedAt = Number.POSITIVE_INFINITY;
-  /** `aheadMs` when the system timer was set. */
-  #armedAheadMs = 0;
   #closed = false;
 
   constructor(options: AgendaOptions) {
@@ -237,12 +230,10 @@ export class Agenda {
   /** Sets the system timer to the next due time. */
   arm(): void {
     const next = this.#deadlines.next ?? Number.POSITIVE_INFINITY;
-    const aheadMs = this.#options.coreClock?.aheadMs ?? 0;
-    // Core time that went ahead leaves the system timer as late as that.
-    if (this.#closed || (next === this.#armedAt && aheadMs < this.#armedAheadMs + lateMs)) return;
+    if (this.#closed || next === this.#armedAt) return;
     this.#cancel?.();
     this.#cancel = null;
-    [this.#armedAt, this.#armedAheadMs] = [next, aheadMs];
+    this.#armedAt = next;
     if (next === Number.POSITIVE_INFINITY) return;
     this.#cancel = this.#options.clock.at(next, () => {
       this.#armedAt = Number.POSITIVE_INFINITY;
@@ -268,7 +259,7 @@ export class Agenda {
     else this.#options.submit({ type: "elapse", due }, { answer: reply => this.#elapsed(due, reply) });
   }
 
-  /** Retries a timer that was not stored, or that was early by the log's clock. */
+  /** Retries a timer that was not stored. */
   #elapsed(due: Due, reply: Reply): void {
     if (reply.ok || this.#closed || dueAt(this.#options.state(), due) === null) return;
     this.#deadlines.add({ at: this.#options.now() + limits.fullRetryMs, due });

@@ -92,7 +92,6 @@ export class Engine {
   #epoch = 0;
   #count = 0;
   #queue: Entry[] = [];
-  #isRecovered = false;
   /** Until this resolves, the state is inconsistent. */
   #rebuilding: Promise<void> | null = null;
   #closed = false;
@@ -114,7 +113,6 @@ export class Engine {
     this.#agenda = new Agenda({
       clock: this.#clock,
       now: () => this.now,
-      coreClock: this.#clock,
       state: () => this.#state,
       submit: (command, caller) => this.submit(command, caller),
     });
@@ -164,7 +162,7 @@ export class Engine {
     }
     this.#answers.expect(n, command, caller);
     const proposal = { origin: this.#answers.origin(n), at: this.#clock.now(), command };
-    this.#options.journal.propose([proposal], this.#onFailed, this.#costOf(command));
+    this.#options.journal.propose(proposal, this.#onFailed, this.#costOf(command));
     return n;
   }
 
@@ -286,43 +284,36 @@ export class Engine {
     if (this.#snapshots.isDueAtStart(this.#state)) await this.#takeSnapshot(true);
     for (const seq of recovered.voided) this.#voided.add(seq);
     for (const [entry, step, epoch] of steps) onStep(entry, step, epoch, true);
-    this.#isRecovered = true;
     this.#agenda.reset();
     journal.onDurable(seq => this.#outbox.durable(seq));
     journal.onFatal(error => this.#die(error));
     for (const seq of recovered.threw)
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
-    if (this.#queue.length > 0) this.#drain();
     await this.#begin();
     await this.#raiseRules();
     this.#agenda.arm();
     return this;
   }
 
-  /** Writes the new epoch. A remote log may fail once or answer late: the entry that the log delivers counts. */
+  /** Writes the new epoch. */
   async #begin(): Promise<void> {
-    const command = { type: "daemon_started", epoch: this.#epoch, storeId: this.#options.storeId } as const;
-    const hasBegun = () => this.#state.nodes.get(this.#options.node)?.epoch === this.#epoch;
-    for (let left: number = limits.startTriesMax; !hasBegun(); left -= 1) {
-      const reply = await this.submitAndWait(command);
-      const isOver = left === 1 && !hasBegun();
-      if (!reply.ok && isOver) throw new Error(`the journal took no new epoch: ${reply.error}`);
-    }
+    const { storeId } = this.#options;
+    const reply = await this.submitAndWait({ type: "daemon_started", epoch: this.#epoch, storeId });
+    if (!reply.ok) throw new Error(`the journal took no new epoch: ${reply.error}`);
   }
 
   /** Writes the level of rules that this program has. Without it the daemon serves all the same, by the earlier ones. */
   async #raiseRules(): Promise<void> {
-    let reply: Reply | null = null;
-    for (let left: number = limits.startTriesMax; this.#state.rules < rulesLevel && left > 0; left -= 1)
-      reply = await this.submitAndWait({ type: "rules", level: rulesLevel });
     if (this.#state.rules >= rulesLevel) return;
+    const reply = await this.submitAndWait({ type: "rules", level: rulesLevel });
+    if (reply.ok) return;
     const message = `the journal did not take rules ${rulesLevel}; those of level ${this.#state.rules} apply`;
     this.#options.onTrouble(message, reply);
   }
 
   #deliver(batch: readonly Entry[]): void {
     for (const entry of batch) this.#queue.push(entry);
-    if (this.#isRecovered && this.#rebuilding === null) this.#drain();
+    if (this.#rebuilding === null) this.#drain();
   }
 
   #drain(): void {
@@ -334,7 +325,6 @@ export class Engine {
         return;
       }
     }
-    this.#clock.catchUp(this.#state.t);
     this.#agenda.arm();
     this.#snapshotIfDue();
   }

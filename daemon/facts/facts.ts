@@ -11,7 +11,9 @@ import type { Anchor, FileName, FileRef } from "../core/frame/actors.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type Changed, ChangeFacts, type CommitDiff, commitDiff } from "./git/changes.ts";
 import { CommitFacts, type CommitMark, type StashList, stashList } from "./git/commits.ts";
+import { HeadFacts } from "./git/head.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
+import { type GitProcess, gitProcesses } from "./git/running.ts";
 import { type FileState, WorkFacts } from "./git/status.ts";
 import { type MountView, MountViews } from "./mounts.ts";
 import { type PathFact, PathFacts, type Stamped } from "./paths.ts";
@@ -84,8 +86,17 @@ export interface Facts {
     mark: CommitMark,
     files: readonly string[],
   ): Promise<ReadonlyMap<string, string> | Unreachable>;
+  /** The git processes that run and may hold a lock file of a repository. */
+  gitProcesses(): Promise<readonly GitProcess[]>;
+  /** At most `limits.namesReadMax` names in a folder; none if it cannot be read. */
+  names(folder: string): Promise<readonly string[]>;
   /** The stash list of a repository, as it is now. */
   stashes(place: GitPlace): Promise<StashList | Unreachable>;
+  /** Where HEAD of a worktree is, and what revisions name. */
+  readonly heads: Pick<
+    HeadFacts,
+    "latest" | "now" | "isAhead" | "isAncestor" | "revision" | "remoteBranches" | "setting" | "worktreeOn"
+  >;
   /** The state of a whole worktree, no older than the call. */
   worktreeState(place: GitPlace): Promise<WorktreeState | Unreachable>;
   /** The files that differ between two commits, by their ids; null: no commit. */
@@ -136,7 +147,10 @@ export function outsideFacts(
     commits: (place, mark, files) => commits.commits(place, mark, files),
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
+    gitProcesses,
+    names: folder => namesIn(outside, folder),
     stashes: place => stashList(outside, git, place),
+    heads: new HeadFacts(outside, git, gitChild),
     worktreeState: place => states.of(place),
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
     repository,
@@ -148,6 +162,13 @@ export function outsideFacts(
     lifeSigns: question => lifeSigns(outside, lifeFiles, question),
     likelySubagent: agent => likelySubagent(outside, lifeFiles, agent),
   };
+}
+
+async function namesIn(outside: BudgetedFs, folder: string): Promise<readonly string[]> {
+  const names = await outside.fact(async budget => ({
+    all: await outside.look(folder, null, budget, (prober, path) => prober.names(path, limits.namesReadMax)),
+  }));
+  return "unreachable" in names ? [] : (names.all ?? []);
 }
 
 // Turns names of files and resources into the keys of locks.

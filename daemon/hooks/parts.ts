@@ -16,7 +16,7 @@ import { Baselines, SeenWrites, Writers } from "../worktree/writers.ts";
 import { NotedDecisions, OpenCalls, ToolFailures, ToolUses } from "./calls.ts";
 import { HookLocks } from "./edits/edit-lock.ts";
 import { OwnFiles } from "./edits/own-files.ts";
-import { GuardConfirmations, LineEdits, RunningGitCommands, StashLines } from "./guard/memory.ts";
+import { GuardConfirmations, HeadLines, LineEdits, RunningGitCommands, StashLines } from "./guard/memory.ts";
 import { fileNotes, firstDenials, mergeRisks, Notices, Pending, terminalCounts } from "./notices.ts";
 import type { HookPoints } from "./points.ts";
 import { PeerMemory, SessionWorks } from "./session-work.ts";
@@ -81,6 +81,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
       gitCommands: new RunningGitCommands(),
       stashLines: new StashLines(),
       lineEdits: new LineEdits(),
+      heads: new HeadLines(),
     },
     notes: noticeBoard(),
     /** Calls of tools under way, and what came of those before. */

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { commandRules } from "../core/apply.ts";
-import type { Entry } from "../core/tables/entries.ts";
+import type { Entry, Proposal } from "../core/tables/entries.ts";
 import { BatchEncoder, type Encoder } from "./batch.ts";
 import {
   type Disk,
@@ -385,9 +385,9 @@ export class FileJournal implements Journal {
     if (this.#phase === "open") this.#isInPlace();
   }
 
-  propose(proposals: Parameters<Journal["propose"]>[0], failed: Waiting["failed"], cost = 1): void {
+  propose(proposal: Proposal, failed: Waiting["failed"], cost = 1): void {
     if (this.#phase === "new") throw new Error("open the journal before proposing");
-    this.#batches.add(proposals, failed, cost);
+    this.#batches.add(proposal, failed, cost);
   }
 
   barrier(): Promise<void> {

@@ -7,20 +7,16 @@ import type { Entry, Proposal } from "../core/tables/entries.ts";
 export type Pieces = Iterable<Buffer> | AsyncIterable<Buffer>;
 
 /**
- * The ordered log. The engine proposes commands and applies the entries that the log delivers, from this node and
- * others, in the order of `seq`. Only the journal's files and the engine know where the log is stored.
+ * The ordered log of this machine. The engine proposes commands and applies the entries that the log delivers, in the order
+ * of `seq`. Only the journal's files and the engine know where the log is stored.
  *
  * Invariants of every implementation (tests/journal/suite.ts):
  * - delivered `seq` are contiguous and never repeat within one opening;
  * - an entry is delivered only after it is stored. A stored entry survives the end of this process. `durableSeq` rises when
  *   it also survives a power cut;
- * - a proposal is delivered at most once; one that failed may still be delivered later only if its failure was
- *   `unknown`;
+ * - a proposal is delivered once, or it fails. A later start finds one that failed only if its failure was `unknown`;
  * - no entry is delivered, and no proposal fails, within the call of `propose`;
  * - after `close` no entry is delivered.
- *
- * A log that several nodes share gives an entry its store's time at the append, in place of the proposal's. That time never
- * goes back.
  */
 export interface Journal {
   /** The content of the last intact snapshot, or null; callable before `open`, and at any time for a rebuild. */
@@ -31,13 +27,13 @@ export interface Journal {
    */
   open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened>;
   /**
-   * Proposes commands, in order. `failed` is called for each that could not be stored. Unless `reason.outcome` is "unknown",
-   * such a command was not and will not be delivered. `cost`: how many entries each command counts as, 1 by default, if the
-   * log bounds what it delivers in one turn of the event loop.
+   * Proposes a command, after those proposed before. `failed` is called if it could not be stored; then it is never
+   * delivered. `cost`: how many entries it counts as, 1 by default, if the log bounds what one turn of the event loop
+   * delivers.
    */
   propose(
-    proposals: readonly Proposal[],
-    failed: (p: Proposal, reason: ProposeFailure) => void,
+    proposal: Proposal,
+    failed: (proposal: Proposal, reason: ProposeFailure) => void,
     cost?: number,
   ): void;
   /** Entries up to this one survive a power cut. */
@@ -48,17 +44,13 @@ export interface Journal {
    */
   sync(): void;
   onDurable(callback: (durableSeq: number) => void): void;
-  /**
-   * Resolves when everything committed before the call has been delivered, and every earlier proposal of this node has been
-   * delivered or has failed. If a log elsewhere does not answer for some seconds, it resolves with what is known.
-   */
+  /** Resolves when every earlier proposal has been delivered or has failed. */
   barrier(): Promise<void>;
   /**
    * Stores the state after `seq`, which has been delivered, and removes older files that are no longer needed. Rejects if it
    * could not be stored, the journal closes meanwhile, or the pieces end with an error. The earlier snapshot and the log
    * still exist then. The state comes in pieces, because joining a large one would stop the event loop. The journal asks for
-   * a piece when the one before is stored. A log that nodes share asks for none if another node has stored a state that is
-   * as good, or stores one now.
+   * a piece when the one before is stored.
    */
   saveSnapshot(seq: number, pieces: Pieces): Promise<void>;
   /**
@@ -98,15 +90,9 @@ export interface JournalHealth {
 }
 
 export interface ProposeFailure {
-  readonly code:
-    | "store_full"
-    | "store_lost"
-    | "store_away"
-    | "outcome_unknown"
-    | "internal_error"
-    | "restarting";
+  readonly code: "store_full" | "store_lost" | "internal_error" | "restarting";
   readonly message: string;
-  /** "not_stored": it was not and will not be stored; "unknown": it may still be delivered. */
+  /** "not_stored": it was not and will not be stored; "unknown": a later start may find it. */
   readonly outcome: "not_stored" | "unknown";
 }
 
@@ -162,16 +148,16 @@ export interface Waiting {
 /** Runs a task in a later turn of the event loop, never before the caller has returned. */
 export type Soon = (task: () => void) => void;
 
-/**
- * Collects the proposals of one turn of the event loop and commits them together, in order, up to `limits.turnEntriesMax` by
- * their costs. Later turns commit the others. Proposals made during a commit join the next batch.
- */
-/** A caller that waits until `until` proposals have been committed. */
+/** A caller that waits until `after` proposals have been committed. */
 interface Barrier {
   readonly after: number;
   readonly resolve: () => void;
 }
 
+/**
+ * Collects the proposals of one turn of the event loop and commits them together, in order, up to `limits.turnEntriesMax` by
+ * their costs. Later turns commit the others. Proposals made during a commit join the next batch.
+ */
 export class Batches {
   readonly #soon: Soon;
   readonly #commit: (batch: readonly Waiting[]) => readonly Waiting[];
@@ -190,10 +176,9 @@ export class Batches {
     this.#commit = commit;
   }
 
-  /** `cost`: how many entries each of the proposals counts as. */
-  add(proposals: readonly Proposal[], failed: Waiting["failed"], cost = 1): void {
-    for (const proposal of proposals) this.#waiting.push({ proposal, failed, cost });
-    this.#added += proposals.length;
+  add(proposal: Proposal, failed: Waiting["failed"], cost = 1): void {
+    this.#waiting.push({ proposal, failed, cost });
+    this.#added += 1;
     this.#schedule();
   }
 

@@ -434,7 +434,7 @@ interface SharedRelease {
   readonly kept: ReadonlySet<string>;
 }
 
-/** Whether the session's tasks are in the log that machines share. */
+/** Whether the session's tasks are in a shared project. */
 export function isSharing({ engine }: Pick<Services, "engine">, session: string): boolean {
   return logOfSession(engine, session).state !== engine.state;
 }

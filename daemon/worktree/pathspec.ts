@@ -150,7 +150,7 @@ export function sparesWork({ reach, changes }: GuardedCommand): boolean {
 }
 
 function touchesNoFile(reach: GuardedCommand["reach"]): boolean {
-  return reach === "stash" || reach === "place";
+  return reach === "stash" || reach === "place" || reach === "refs";
 }
 
 /** `held`: another agent holds the file, which counts as written. `state` null: a directory that is held. */

@@ -23,7 +23,7 @@ export interface Foreign {
   /** The asking actor has work in it, too. */
   readonly yours: boolean;
   /** It is work of the main agent, or of the lead, for whom the asking actor works: only what wipes it reaches it. */
-  readonly isKin: boolean;
+  readonly isLead: boolean;
   readonly held: boolean;
   /** A directory is held with everything in it: git is not run for it. */
   readonly dir: boolean;
@@ -61,7 +61,7 @@ export function foreignKnown(services: Services, me: Asking, place: GitPlace): F
 
 function heldIn(services: Services, me: Asking, { key, actor, dir }: Hold, file: string): Foreign {
   const yours = hasPart(services, me, services.engine.state.writes.files.get(key));
-  return { key, file, actor, held: true, dir, left: null, yours, isKin: false };
+  return { key, file, actor, held: true, dir, left: null, yours, isLead: false };
 }
 
 /** Adds the work of live sessions to `found`, and returns that of ended ones. */
@@ -72,12 +72,12 @@ function addWork(services: Services, me: Asking, worktree: string, found: Map<st
     if (found.has(key)) continue;
     const rest = { key, file, held: false, dir: false, yours: hasPart(services, me, work) };
     const writer = work.writers.findLast(w => isForeign(services, me, w));
-    const kin = writer === undefined ? work.writers.findLast(w => isKin(services, me, w)) : undefined;
-    const owner = writer ?? kin;
+    const lead = writer === undefined ? work.writers.findLast(w => leads(services, me, w)) : undefined;
+    const owner = writer ?? lead;
     const ended = owner === undefined ? endedWriter(services, me, work) : null;
     if (owner !== undefined)
-      found.set(key, { ...rest, actor: owner.actor, left: null, isKin: writer === undefined });
-    else if (ended !== null) left.push({ ...rest, actor: ended.actor, left: ended, isKin: false });
+      found.set(key, { ...rest, actor: owner.actor, left: null, isLead: writer === undefined });
+    else if (ended !== null) left.push({ ...rest, actor: ended.actor, left: ended, isLead: false });
   }
   return left;
 }
@@ -130,14 +130,14 @@ export interface Asking extends Lineage {
 
 /**
  * Whether the work belongs to another live actor. Work of the asking actor's own agents is its own, unless the agent is
- * at work now. Work of those that the actor works for is its kin's.
+ * at work now. Work of those that the actor works for is its lead's.
  */
 function isForeign(
   { engine, presence }: Services,
   me: Asking,
   other: Pick<Writer, "actor" | "ancestors">,
 ): boolean {
-  if (!isAlive(engine.state, other.actor) || isLead(me, other.actor)) return false;
+  if (!isAlive(engine.state, other.actor) || isTeamLead(me, other.actor)) return false;
   if (!sameLineage(me, other)) return true;
   const { agent, session } = other.actor;
   if (agent === null || agent === me.actor.agent || me.ancestors.includes(agent)) return false;
@@ -145,16 +145,16 @@ function isForeign(
 }
 
 /** Whether the work belongs to one for whom the actor works: its main agent, an agent in between, or its team's lead. */
-function isKin({ engine }: Services, me: Asking, { actor }: Pick<Writer, "actor">): boolean {
+function leads({ engine }: Services, me: Asking, { actor }: Pick<Writer, "actor">): boolean {
   if (!isAlive(engine.state, actor)) return false;
   const isAncestor =
     actor.session === me.actor.session &&
     actor.incarnation === me.actor.incarnation &&
     me.ancestors.includes(actor.agent);
-  return isAncestor || isLead(me, actor);
+  return isAncestor || isTeamLead(me, actor);
 }
 
-function isLead({ actor, lead }: Asking, other: Actor): boolean {
+function isTeamLead({ actor, lead }: Asking, other: Actor): boolean {
   return (
     lead != null && !sameActor(actor, other) && lead.session === other.session && lead.agent === other.agent
   );

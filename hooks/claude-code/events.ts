@@ -99,6 +99,10 @@ export const eventTable = [
     { matcher: "Bash", if: "Bash(mv *)", ...files },
     { matcher: "Bash", if: "Bash(sed -i*)", ...files },
     { matcher: "Bash", if: "Bash(*--write*)", ...files },
+    // Installers change a manifest and a lock file. By verb: a rule for each program would be ten.
+    { matcher: "Bash", if: "Bash(*install*)", ...files },
+    { matcher: "Bash", if: "Bash(* add *)", ...files },
+    { matcher: "Bash", if: "Bash(* remove *)", ...files },
     { matcher: "Bash", if: "Bash(kite *)", ...brief },
     // What takes a command of Kite out of its agent's shell.
     { matcher: "Bash", if: "Bash(setsid *)", ...brief },

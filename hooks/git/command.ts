@@ -25,6 +25,7 @@ import {
   reverses,
   takeAll,
 } from "./options.ts";
+import { refUseOf } from "./refs.ts";
 import { treeRules } from "./tree-rules.ts";
 
 // Git commands that write the index or a commit: whose changes they may include.
@@ -124,7 +125,34 @@ const updateIndex: Rule = args => {
   return { ...reach, untracked: has(parsedArgs, "--add") };
 };
 
+/** A setting with which git finds no working tree, or another one. One for all repositories is no concern of this one. */
+const config: Rule = args => {
+  const set = settingOf({ name: asValue("config"), args });
+  const key = set?.key;
+  if (set === null || set.value === null || (key !== "core.bare" && key !== "core.worktree")) return null;
+  const parsedArgs = readArguments(args, configuring);
+  if (has(parsedArgs, ...readingSettings, "--global", "--system", "--blob")) return null;
+  const file = parsedArgs.options.find(({ name }) => name === "-f" || name === "--file")?.value ?? null;
+  if (file !== null && !/^(?:\.\/)?\.git\/config(?:\.worktree)?$/.test(file.text)) return null;
+  if (key === "core.bare" && !/^(?:true|yes|on|[1-9]\d*)$/i.test(set.value)) return null;
+  const value = set.value.includes(hole) ? "" : set.value;
+  const none = { commits: false, paths: [], untracked: false, needsIndex: false } as const;
+  return { name: `git config ${key}`, reach: "place", ...none, sets: { key, value } };
+};
+
+const readingSettings = [
+  "-l",
+  "--list",
+  "--get",
+  "--get-all",
+  "--get-regexp",
+  "--get-urlmatch",
+  "-e",
+  "--edit",
+];
+
 const indexRules: ReadonlyMap<string, Rule> = new Map([
+  ["config", config],
   ["add", add],
   ["stage", add],
   ["commit", commit],
@@ -245,16 +273,15 @@ function settingsOf(exported: ReadonlyMap<string, string>): readonly (readonly [
   });
 }
 
+const configuring: Options = { short: "f", long: ["--file", "--blob", "--type", "--default", "--comment"] };
+
 /** What `git config` sets, or unsets (a value of null); null if it does neither. */
 export function settingOf({
   name,
   args,
-}: GitCall): { readonly key: string; readonly value: string | null } | null {
+}: Pick<GitCall, "name" | "args">): { readonly key: string; readonly value: string | null } | null {
   if (name.text !== "config") return null;
-  const parsedArgs = readArguments(args, {
-    short: "f",
-    long: ["--file", "--blob", "--type", "--default", "--comment"],
-  });
+  const parsedArgs = readArguments(args, configuring);
   const words = operands(parsedArgs);
   const [verb] = words;
   const [key, value] = verb?.text === "set" || verb?.text === "unset" ? words.slice(1) : words;
@@ -296,15 +323,21 @@ export function gitWords(values: readonly Value[]): readonly Value[] | null {
   return [asValue("git"), asValue(name), ...values.slice(1)];
 }
 
-/** What the call may reach; null: neither files nor index. `reversed`: a patch the line wrote before. */
-export function reachOf(
-  { name, args, input, isAnyCase, place }: GitCall,
-  reversed: Patch | null,
-): Reach | null {
+/** What the call may reach; null: neither files nor index nor refs. `reversed`: a patch the line wrote before. */
+export function reachOf(call: GitCall, reversed: Patch | null): Reach | null {
+  const { name, args, input, isAnyCase, place, settings } = call;
   if (!name.known || isAskingForHelp(args)) return null;
   const commandInput = { input, reversed, patch: patchIn(input, place) };
   const reach = (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args, commandInput) ?? null;
-  return reach !== null && isAnyCase ? { ...reach, paths: null } : reach;
+  const refs = refUseOf(name.text, args, settings);
+  if (reach === null) return refs === null ? null : { ...refsOnly(name.text), refs };
+  const whole = refs === null ? reach : { ...reach, refs };
+  return isAnyCase ? { ...whole, paths: null } : whole;
+}
+
+function refsOnly(name: string): Reach {
+  const nothing = { commits: false, paths: null, untracked: false, needsIndex: false } as const;
+  return { name: `git ${name}`, reach: "refs", ...nothing };
 }
 
 /** Only the first word cannot be an option's value. */

@@ -1,5 +1,5 @@
 /**
- * The git commands in a shell line that reach the working tree or the index.
+ * The git commands in a shell line that reach the working tree or the index, or that move HEAD, branches or remotes.
  *
  * The reader sees what the line itself shows; behind an unknown program, a call of git in its words counts. It does not
  * see what scripts, `make` and interpreters run, nor other machines. It does not see words from files, or from programs
@@ -27,7 +27,7 @@ import {
   settingOf,
 } from "./command.ts";
 import { all, has, isGentle, type Patch, type Reach, readArguments } from "./options.ts";
-import { overwrites, overwritten } from "./overwrites.ts";
+import { emptied, overwrites, overwritten } from "./overwrites.ts";
 
 /** A guarded command; `unclear` if its paths are not known, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {
@@ -98,7 +98,7 @@ function look(found: Found, line: string, dir: string | null, args: readonly str
   const run = (invocation: Invocation): void => {
     const values = gitWords(invocation.values);
     if (values !== null) take(found, { ...invocation, values, stays: directoryIfCdFails(found, invocation) });
-    else for (const one of overwrites(invocation)) addTo(found, one);
+    else for (const one of [...overwrites(invocation), ...emptied(invocation)]) addTo(found, one);
     const makesNone = /^(?:cd|chdir|pushd|popd|test|\[|\[\[|echo|printf|set|exit|true|false|:)$/;
     if (makesNone.test(programOf(invocation.values) ?? "")) return;
     for (const { whole } of invocation.values.slice(1)) found.words.push(whole);
@@ -114,7 +114,8 @@ function look(found: Found, line: string, dir: string | null, args: readonly str
 /** Adds what is overwritten without git. Files of one folder are one command. */
 function addTo(found: Found, one: Guarded): void {
   const { commands } = found;
-  const isPlain = ({ paths, changes }: Guarded) => paths !== null && changes === undefined;
+  const isPlain = ({ paths, changes, empties }: Guarded) =>
+    paths !== null && changes === undefined && empties === undefined;
   const last = commands.findLast(other => other.name === one.name && other.dir === one.dir && isPlain(other));
   const paths = [...(last?.paths ?? []), ...(one.paths ?? [])];
   if (last !== undefined && isPlain(one) && paths.length <= limits.guardPathsMax)
@@ -153,8 +154,9 @@ function take(found: Found, invocation: Invocation): void {
   const reversed = reversedBy(call);
   if (reversed !== null) found.reversed = found.reversed === null ? reversed : { ...all, isReversed: true };
   const once = reachOf(call, found.reversed);
-  const reach = once === null ? null : inRounds(call, once);
+  const reach = once === null ? null : withoutGuess(invocation, inRounds(call, once));
   if (reach === null && invocation.isGuess) return;
+  if (isFull && reach?.reach === "refs") return;
   if (isFull) takeRest(found, call, reach);
   else if (reach !== null) {
     const { also, ...one } = reach;
@@ -167,6 +169,13 @@ function take(found: Found, invocation: Invocation): void {
 function inRounds<R extends Pick<Reach, "stash">>({ isRepeated }: GitCall, one: R): R {
   const isTaking = one.stash?.does === "take" || one.stash?.does === "copy";
   return isRepeated && isTaking ? { ...one, stash: { does: "take_all" } } : one;
+}
+
+/** Behind an unknown program what the call would do to refs is not told: nobody is refused anything for it. */
+function withoutGuess({ isGuess }: Invocation, reach: Reach): Reach | null {
+  if (!isGuess || reach.refs === undefined) return reach;
+  const { refs: _, ...rest } = reach;
+  return rest.reach === "refs" ? null : rest;
 }
 
 /** Past the bound: the same command on further paths, or one that may reach anything anywhere for all that may wipe. */

@@ -1,8 +1,9 @@
 /**
- * What a line puts over files without git: redirections, and programs that write what they read. Git's output over a
- * file wipes what is in it as `git checkout` does.
+ * What a line does to a working tree without git. Redirections, and programs that write what they read, put files over
+ * others: git's output over a file wipes what is in it as `git checkout` does. Some empty a folder of dependencies.
  */
 import type { GuardedCommand } from "../../protocol/guard.ts";
+import { installing } from "../shell/installers.ts";
 import { programOf } from "../shell/launchers.ts";
 import { asValue, enter, readOptions, type Value, type Where } from "../shell/variables.ts";
 import type { Invocation, Written } from "../shell/walk.ts";
@@ -52,6 +53,51 @@ function guarded(all: readonly Over[]): readonly Guarded[] {
     workTree: null,
     unclear,
   }));
+}
+
+/** What the program empties of dependencies and build output. Such a folder may be a link to one that others use. */
+export function emptied({ values, dir, isBelow }: Invocation): readonly Guarded[] {
+  const program = programOf(values);
+  if (program === null || dir === null || isBelow) return [];
+  const args = values.slice(1);
+  const installer = installing(program, args);
+  if (installer?.emptied != null) return [emptying(installer.name, placed(installer.emptied, dir), true)];
+  const parsedArgs = readArguments(args, {});
+  const isRemoving =
+    program === "rm" ? has(parsedArgs, "-r", "-R", "--recursive") : program === "find" && isDeleting(args);
+  if (!isRemoving) return [];
+  const words = [...parsedArgs.words, ...(parsedArgs.after ?? [])].filter(({ known }) => known);
+  return words.flatMap(({ text }) => {
+    // Without what stands behind the slash a link itself is removed, and not what it leads to.
+    const [, path] = emptiedPath.exec(placed(text, dir)) ?? [];
+    return path === undefined ? [] : [emptying(program === "rm" ? "rm -r" : "find -delete", path, false)];
+  });
+}
+
+const emptiedPath = /^(.*\/(?:node_modules|\.venv|vendor|target))\/+(?:\.|[^/]*[*?][^/]*)?$/;
+
+function isDeleting(args: readonly Value[]): boolean {
+  return args.some(({ text }) => text === "-delete");
+}
+
+function placed(path: string, dir: string): string {
+  return path.startsWith("/") ? path : `${dir}/${path}`;
+}
+
+function emptying(name: string, path: string, isNearest: boolean): Guarded {
+  return {
+    name,
+    reach: "place",
+    commits: false,
+    untracked: false,
+    needsIndex: false,
+    dir: path.slice(0, path.lastIndexOf("/")) || "/",
+    gitDir: null,
+    workTree: null,
+    paths: [],
+    unclear: false,
+    empties: isNearest ? { path, isNearest } : { path },
+  };
 }
 
 const tee: Rule = ({ values, input, ...where }) => {

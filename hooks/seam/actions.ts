@@ -24,6 +24,8 @@ export interface WipedPath extends NamedPath {
 /** A command changes a part of the file, or moves it. A folder is changed only if it is moved. */
 export interface EditedPath extends NamedPath {
   readonly isMoved: boolean;
+  /** It stands for the nearest file of its name, from its folder up to the top of the worktree. */
+  readonly isNearest?: true;
 }
 
 export interface NamedFiles {

@@ -2,6 +2,7 @@
 
 import type { Refusal } from "../../protocol/codes.ts";
 import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
+import type { HeadPlace } from "../../protocol/heads.ts";
 import type { FileLockReply, LockUse } from "../../protocol/schemas/lock.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { WorkedOn } from "../../protocol/schemas/session.ts";
@@ -49,7 +50,14 @@ export interface PeerLock extends Pick<LockNote, "file" | "heldMs" | "waiters" |
 }
 
 /** What an agent is told of its files with its next event that waits. */
-export type BaseNote = LeaseNote | PastLockNote | TakenNote | WipedNote | StashTakenNote | OverlapNote;
+export type BaseNote =
+  | LeaseNote
+  | PastLockNote
+  | TakenNote
+  | WipedNote
+  | StashTakenNote
+  | HeadMovedNote
+  | OverlapNote;
 
 /**
  * An actor wrote a file without its lock (after the lock had ended, or by a shell command). Or two actors wrote it
@@ -150,6 +158,19 @@ export interface StashTakenNote {
   readonly command: string;
 }
 
+/** HEAD of the agent's worktree is somewhere else than the agent knows: its next commit lands there. */
+export interface HeadMovedNote {
+  readonly what: "head_moved";
+  /** Absolute. */
+  readonly worktree: string;
+  readonly from: HeadPlace;
+  readonly to: HeadPlace;
+  /** Who moved it, by its name for people; null: Kite did not see that. */
+  readonly other: string | null;
+  /** Whose the operation in progress there is, by its name for people; absent: there is none, or it is not known. */
+  readonly owner?: string;
+}
+
 /** A file that was refused and is free: it has no holder and no waiter. */
 export interface FreedFile {
   /** Absolute. */
@@ -189,6 +210,23 @@ export interface WipedFile extends Omit<ForeignFile, "file"> {
   readonly command: string;
   /** False: Kite could not check in time whether it is committed. */
   readonly isSeen: boolean;
+}
+
+/** A lock file of git that a command removes while a git process that is not the actor's may hold it. */
+export interface HeldGitLock {
+  /** The command in short form: `rm`. */
+  readonly command: string;
+  /** Absolute. */
+  readonly path: string;
+  readonly ageMs: number;
+  /** The process: its command in short form (`git commit`), its number, and how long it has run. */
+  readonly by: string;
+  readonly pid: number;
+  readonly ranMs: number;
+  /** The session's name; null: the process belongs to no other session. */
+  readonly who: string | null;
+  /** An agent of the actor's own session may run it. */
+  readonly isOwnSession?: true;
 }
 
 /** What happened to a file while an actor waited for it. */
@@ -360,6 +398,8 @@ export type BaseOutcome<N extends Names> =
       /** The work of others that the line would wipe, at most `limits.guardFilesMax` files; `more` counts the rest. */
       readonly wiped: readonly WipedFile[];
       readonly more: number;
+      /** Lock files of git that it would remove, at most `limits.guardFilesMax`; absent: none. */
+      readonly gitLocks?: readonly HeldGitLock[];
       readonly waitedMs: number;
       readonly before: string | null;
       /** The first file that it changes, and what happened to that one while the line waited. */

@@ -1,11 +1,12 @@
 /**
  * The files that plain commands of a line name, and what the commands do to these. The commands: `rm`, `truncate`,
- * `cp`, `mv`, `tee`, changes in place, patches, formatters, redirections. A word that only the shell knows names no
+ * `cp`, `mv`, `tee`, changes in place, patches, formatters, installers, redirections. A word that only the shell knows names no
  * file, nor does a folder that a formatter walks.
  */
 
 import { limits } from "../../protocol/limits.ts";
 import type { EditedPath, NamedPath, WipedPath } from "../seam/actions.ts";
+import { installing } from "./installers.ts";
 import { behindLauncher, programOf } from "./launchers.ts";
 import { readShell } from "./parser.ts";
 import { walkShell } from "./simple.ts";
@@ -202,7 +203,7 @@ export function namedFiles(line: string, dir: string, env: ReadonlyMap<string, s
     if (program === null || invocation.isGuess) return;
     const args = invocation.values.slice(1);
     const named = program === "apply_patch" ? patched(invocation) : rules.get(program)?.(args);
-    take(found, invocation, program, named ?? formats(program, args));
+    take(found, invocation, program, named ?? installs(program, args) ?? formats(program, args));
   };
   walkShell(node, dir, run, null, wholeBudget(), env, written =>
     take(found, written, ...redirected(written)),
@@ -269,6 +270,13 @@ function formats(program: string, args: readonly Value[]): Named {
   const { name, files } = formatted(program, args) ?? { name: program, files: [] };
   // It reads patterns by itself: a pattern names no file.
   return { name, edited: files.filter(file => !isPattern(file)).map(path => ({ path, isMoved: false })) };
+}
+
+function installs(program: string, args: readonly Value[]): Named | null {
+  const found = installing(program, args);
+  if (found === null) return null;
+  const edited = found.files.map(path => ({ path, isMoved: false, isNearest: true }) as const);
+  return { name: found.name, edited };
 }
 
 function isPattern(path: string): boolean {

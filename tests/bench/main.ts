@@ -16,6 +16,7 @@ import { grant } from "./grant.ts";
 import { growth } from "./growth.ts";
 import { guard } from "./guard.ts";
 import { guardLoad } from "./guard-load.ts";
+import { hands } from "./hands.ts";
 import { heldInCore, heldInDaemon } from "./held.ts";
 import { hook } from "./hook.ts";
 import { afterIdle, idle } from "./idle.ts";
@@ -51,6 +52,7 @@ const measurements: Readonly<Record<string, () => Tables>> = {
   actor,
   context: () => context(join(root, "tests", "fixtures", "payloads")),
   guard: () => guard(join(root, "dist")),
+  hands: () => hands(join(root, "dist")),
   hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),
 };
 

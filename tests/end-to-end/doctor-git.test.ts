@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Check } from "../../bin/doctor/results.ts";
 import { preCommitText } from "../../hooks/install/pre-commit.ts";
-import { Home } from "./daemon.ts";
+import { Client, Home } from "./daemon.ts";
 
 let home: Home;
 let hook: string;
@@ -117,4 +117,52 @@ test("of one that git skips for core.hooksPath it says so, and how git runs it a
   mkdirSync(join(home.work, ".hooks"));
   writeFileSync(join(home.work, ".hooks", "pre-commit"), `#!/bin/sh -e\n${line}\n`);
   expect(await rows()).toEqual([expect.objectContaining({ result: "ok" })]);
+});
+
+/** What the checks and the status say of checkouts. */
+async function lost(): Promise<readonly string[]> {
+  const { out } = await home.command(["doctor", "--json"]);
+  const checks: readonly Check[] = JSON.parse(out).checks;
+  const { warnings } = JSON.parse((await home.command(["status", "--json"])).out);
+  const told = checks.filter(({ check }) => check === "checkout").map(({ detail }) => detail);
+  // The status says the same, with what to do.
+  for (const detail of told)
+    expect(warnings).toContainEqual(expect.stringContaining(`${detail}; take it back: git -C `));
+  expect(warnings.filter((one: string) => one.includes("take it back"))).toHaveLength(told.length);
+  return told;
+}
+
+test("a checkout in which sessions work and git fails is named, and --fix mends it", async () => {
+  const client = await Client.open(home.paths.socket);
+  git("commit", "-q", "--allow-empty", "-m", "first");
+  const tree = join(home.root, "tree");
+  git("worktree", "add", "-q", tree);
+  for (const [id, cwd] of [
+    ["here", home.work],
+    ["there", tree],
+  ])
+    expect(await client.ask({ type: "register", id, cwd })).toMatchObject({ ok: true });
+  expect(await lost()).toEqual([]);
+  git("config", "core.bare", "true");
+  const config = join(home.work, ".git", "config");
+  const status = () => spawnSync("git", ["status"], { cwd: home.work }).status;
+  expect(status()).not.toBe(0);
+  // Git goes on in the linked worktree.
+  expect(await lost()).toEqual([
+    `git fails in ${home.work}, where sessions work: core.bare is true in ${config}`,
+  ]);
+  const { out } = await home.command(["doctor", "--fix", "--yes"]);
+  expect(out).toContain("config core.bare false");
+  expect(status()).toBe(0);
+  expect(await lost()).toEqual([]);
+  git("config", "core.worktree", tree);
+  expect(await lost()).toEqual([
+    `git works on ${tree} in place of ${home.work}, where sessions work: core.worktree is set in ${config}`,
+  ]);
+  git("config", "core.worktree", "..");
+  expect(await lost()).toEqual([]);
+  git("config", "extensions.worktreeConfig", "true");
+  spawnSync("git", ["config", "--worktree", "core.bare", "true"], { cwd: tree });
+  expect(await lost()).toEqual([expect.stringContaining(`git fails in ${tree}, where sessions work`)]);
+  client.destroy();
 });

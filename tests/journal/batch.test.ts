@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { Proposal } from "../../daemon/core/tables/entries.ts";
 import { Batches } from "../../daemon/journal/journal.ts";
 import { limits } from "../../protocol/limits.ts";
 import { microtasks } from "./commands.ts";
@@ -21,11 +20,11 @@ function world(refuse: (size: number) => number = () => 0) {
   );
   let n = 0;
   const add = (count: number, cost?: number) => {
-    const proposals = Array.from({ length: count }, (): Proposal => {
+    for (let left = count; left > 0; left -= 1) {
       n += 1;
-      return { origin: { node: "n", epoch: 1, n }, at: 0, command: { type: "void", seq: 0 } };
-    });
-    batches.add(proposals, () => {}, cost);
+      const origin = { node: "n", epoch: 1, n };
+      batches.add({ origin, at: 0, command: { type: "void", seq: 0 } }, () => {}, cost);
+    }
   };
   const turn = async () => {
     const due = tasks;

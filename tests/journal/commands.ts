@@ -1,4 +1,4 @@
-import type { Command, Entry, Proposal } from "../../daemon/core/tables/entries.ts";
+import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
 import type { Journal, ProposeFailure } from "../../daemon/journal/journal.ts";
 
 /** A command that needs space; `text` makes it as long as a test wants it. */
@@ -19,21 +19,19 @@ export class Client {
   readonly durable: number[] = [];
   readonly fatal: Error[] = [];
   readonly journal: Journal;
-  readonly node: string;
   /** Entries found at the opening. */
   found: readonly Entry[] = [];
   epoch = 0;
   count = 0;
   onBatch: (batch: readonly Entry[]) => void = () => {};
 
-  private constructor(journal: Journal, node: string) {
+  private constructor(journal: Journal) {
     this.journal = journal;
-    this.node = node;
   }
 
   /** Opens `journal` after its own snapshot. */
-  static async open(journal: Journal, node = "n1"): Promise<Client> {
-    const client = new Client(journal, node);
+  static async open(journal: Journal): Promise<Client> {
+    const client = new Client(journal);
     const snapshot = await journal.loadSnapshot();
     const { epoch, entries } = await opened(journal, snapshot?.seq ?? 0, batch => client.#take(batch));
     client.found = entries;
@@ -49,17 +47,13 @@ export class Client {
   }
 
   propose(...commands: Command[]): void {
-    const proposals = commands.map((command): Proposal => {
+    for (const command of commands) {
       this.count += 1;
-      return {
-        origin: { node: this.node, epoch: this.epoch, n: this.count },
-        at: 1000 + this.count,
-        command,
-      };
-    });
-    this.journal.propose(proposals, (proposal, reason) =>
-      this.failures.push({ n: proposal.origin.n, reason }),
-    );
+      const origin = { node: "n1", epoch: this.epoch, n: this.count };
+      this.journal.propose({ origin, at: 1000 + this.count, command }, (proposal, reason) =>
+        this.failures.push({ n: proposal.origin.n, reason }),
+      );
+    }
   }
 
   #take(batch: readonly Entry[]): void {

@@ -1,10 +1,11 @@
-import type { Entry } from "../../daemon/core/tables/entries.ts";
+import type { Entry, Proposal } from "../../daemon/core/tables/entries.ts";
 import type {
   Found,
   Journal,
   JournalHealth,
   Opened,
   Pieces,
+  ProposeFailure,
   Snapshot,
 } from "../../daemon/journal/journal.ts";
 import { Batches, closedFailure, failAll, type Soon, type Waiting } from "../../daemon/journal/journal.ts";
@@ -21,6 +22,9 @@ export function memoryStore(): MemoryStore {
   return { entries: [], snapshot: null, epoch: 0 };
 }
 
+/** Whether a full disk would refuse the proposal: the journal then stores the others alone. */
+export type Refuses = (proposal: Proposal) => boolean;
+
 /** What an entry takes in a file, about. */
 const entryBytes = 256;
 
@@ -31,6 +35,7 @@ const entryBytes = 256;
 export class MemoryJournal implements Journal {
   readonly #store: MemoryStore;
   readonly #soon: Soon;
+  readonly #refuses: Refuses;
   readonly #batches: Batches;
   readonly #onDurable: ((seq: number) => void)[] = [];
   #epoch = 0;
@@ -39,9 +44,14 @@ export class MemoryJournal implements Journal {
   #syncing = false;
   #deliver: (batch: readonly Entry[]) => void = () => {};
 
-  constructor(store: MemoryStore = memoryStore(), soon: Soon = task => void setImmediate(task)) {
+  constructor(
+    store: MemoryStore = memoryStore(),
+    soon: Soon = task => void setImmediate(task),
+    refuses: Refuses = () => false,
+  ) {
     this.#store = store;
     this.#soon = soon;
+    this.#refuses = refuses;
     this.#batches = new Batches(soon, batch => this.#commit(batch));
   }
 
@@ -77,9 +87,9 @@ export class MemoryJournal implements Journal {
     return { epoch: this.#epoch };
   }
 
-  propose(proposals: Parameters<Journal["propose"]>[0], failed: Waiting["failed"]): void {
+  propose(proposal: Proposal, failed: Waiting["failed"]): void {
     if (this.#epoch === 0) throw new Error("open the journal before proposing");
-    this.#batches.add(proposals, failed);
+    this.#batches.add(proposal, failed);
   }
 
   barrier(): Promise<void> {
@@ -133,11 +143,16 @@ export class MemoryJournal implements Journal {
       failAll(batch, closedFailure);
       return [];
     }
+    const taken: Proposal[] = [];
+    for (const { proposal, failed } of batch) {
+      if (this.#refuses(proposal)) failed(proposal, fullFailure);
+      else taken.push(proposal);
+    }
+    if (taken.length === 0) return [];
     const next = this.#lastSeq + 1;
-    const entries = batch.map(({ proposal }, i): Entry => {
-      const { origin, at, command } = proposal;
-      return { seq: next + i, at, origin, command };
-    });
+    const entries = taken.map(
+      ({ origin, at, command }, i): Entry => ({ seq: next + i, at, origin, command }),
+    );
     this.#store.entries.push(...entries);
     this.#deliver(entries);
     return [];
@@ -149,3 +164,9 @@ export class MemoryJournal implements Journal {
     for (const callback of this.#onDurable) callback(this.#durableSeq);
   }
 }
+
+const fullFailure: ProposeFailure = {
+  code: "store_full",
+  message: "the journal has no space; try again later",
+  outcome: "not_stored",
+};

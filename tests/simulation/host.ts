@@ -1,7 +1,8 @@
+import type { CommandType } from "../../daemon/core/tables/entries.ts";
 import type { Clock } from "../../daemon/engine/clock.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";
-import { faultyRemote, type RemoteFaults, RemoteLikeJournal, RemoteLog } from "../journal/remote-like.ts";
+import { MemoryJournal, memoryStore } from "../journal/memory-journal.ts";
 import { SimulatedDisk } from "./disk.ts";
 import type { Random } from "./random.ts";
 
@@ -63,9 +64,11 @@ export class SimulatedClock implements Clock {
   }
 }
 
+/** Where a simulation may keep its log. */
+export type HostName = "file" | "memory";
+
 /** Where a world's log lives: it outlives the daemons that use it. */
 export interface Host {
-  readonly name: string;
   /** A journal for the next daemon. */
   journal(): Journal;
   /** Lets some of what is under way happen; true where something did. */
@@ -78,14 +81,10 @@ export interface Host {
   strike(): void;
   /** It has. */
   readonly isDown: boolean;
-  /** Everything delivered survives the end of the process alone. */
-  readonly keepsDelivered: boolean;
 }
 
 /** The file journal over a disk that knows what was synced. */
 export class FileHost implements Host {
-  readonly name = "file";
-  readonly keepsDelivered = true;
   readonly disk = new SimulatedDisk();
   readonly #random: Random;
   readonly #clock: SimulatedClock;
@@ -141,41 +140,51 @@ export class FileHost implements Host {
   }
 }
 
-/** A log elsewhere: late, batched, failing, with foreign entries in between. */
-export class RemoteHost implements Host {
-  readonly name = "remote";
-  readonly keepsDelivered = true;
-  readonly log = new RemoteLog();
+/** The memory journal: nothing of it is lost, but now and then it refuses what is proposed, as a full disk does. */
+export class MemoryHost implements Host {
   readonly #random: Random;
-  readonly #faults: RemoteFaults;
-  #journal: RemoteLikeJournal | null = null;
+  readonly #refusals: number;
+  readonly #store = memoryStore();
+  #tasks: (() => void)[] = [];
 
-  constructor(random: Random, faults: RemoteFaults = faultyRemote) {
+  /** `refusals`: how likely it refuses a proposal. */
+  constructor(random: Random, refusals = 0.02) {
     this.#random = random;
-    this.#faults = faults;
+    this.#refusals = refusals;
   }
 
   journal(): Journal {
-    this.#journal = new RemoteLikeJournal(this.log, this.#random.fork(), this.#faults);
-    return this.#journal;
+    return new MemoryJournal(
+      this.#store,
+      task => this.#tasks.push(task),
+      ({ command }) => !begins.has(command.type) && this.#random.chance(this.#refusals),
+    );
   }
 
   tick(): boolean {
-    this.#journal?.tick();
-    return this.#journal !== null && !this.#journal.idle;
+    if (this.#random.chance(0.2)) return false;
+    return this.#run(this.#random.int(1, Math.max(1, this.#tasks.length)));
   }
 
   settle(): void {
-    for (let n = 0; n < 10_000 && this.#journal !== null && !this.#journal.idle; n += 1) this.#journal.tick();
+    this.#run(this.#tasks.length);
   }
 
-  /** What is under way when its node goes is lost or stored by `crash` itself. */
+  /** Each of its writes is done at once. */
   strike(): void {}
 
   readonly isDown = false;
 
   crash(): void {
-    this.#journal?.crash();
-    this.#journal = null;
+    this.#tasks = [];
+  }
+
+  #run(count: number): boolean {
+    const tasks = this.#tasks.splice(0, count);
+    for (const task of tasks) task();
+    return tasks.length > 0;
   }
 }
+
+/** A start whose first entries are refused fails, or goes on under earlier rules. */
+const begins: ReadonlySet<CommandType> = new Set(["daemon_started", "rules"]);

@@ -83,7 +83,7 @@ function* seedsFor(
     [2000, 61, 120],
   ] as const) {
     for (let seed = from; seed <= to; seed += 1) {
-      const on = host ?? (seed % 2 === 0 ? "file" : "remote");
+      const on = host ?? (seed % 2 === 0 ? "file" : "memory");
       if (!known.some(row => row.seed === seed && row.host === on))
         yield { seed, steps, host: on, isKnown: false };
     }

@@ -1,5 +1,7 @@
 /** Bugs that the simulation has to find: `plant.ts` puts one after the other into the program. */
 
+import type { HostName } from "./host.ts";
+
 /**
  * Those that `npm test` looks for: some of each part of the program, found within few steps. Each has three rows in
  * `found-seeds.ts`, and one that finds it is enough: a change that moves the random decisions hardly ever moves all.
@@ -27,7 +29,7 @@ export interface Planted {
   readonly put: string;
   /** A further change that the bug needs in the same file. */
   readonly and?: { readonly find: string; readonly put: string };
-  readonly host?: "file" | "remote";
+  readonly host?: HostName;
   /** Only clients that merge most of the time find it soon. */
   readonly merges?: boolean;
   /** Only actors that run commands find it. */
@@ -103,12 +105,12 @@ export const planted: readonly Planted[] = [
   {
     bug: "an answer before it is stored",
     file: "daemon/engine/engine.ts",
-    find: "    this.#options.journal.propose([proposal],",
+    find: "    this.#options.journal.propose(proposal,",
     put: `    if (command.type === "lock_release") {
       this.#answers.expect(n, command, { answer: () => {} });
       queueMicrotask(() => caller.answer({ ok: true, released: [] }));
     }
-    this.#options.journal.propose([proposal],`,
+    this.#options.journal.propose(proposal,`,
     tells: /answered before it was stored/,
   },
   {
@@ -933,7 +935,7 @@ export const planted: readonly Planted[] = [
     find: '  if (file.lexical.startsWith("@")) return null;\n',
     put: "",
     resources: true,
-    tells: /outlives its lease|is to be told \{"what":"lease_over"/,
+    tells: /outlives its lease|is to be told .*"what":"lease_over"/,
   },
   {
     bug: "a resource that comes back to its lender without a lease",

@@ -1,9 +1,10 @@
 import { HookWorld } from "./hooks/world.ts";
+import type { HostName } from "./host.ts";
 import { type Counts, type Looks, World } from "./world.ts";
 
 export interface Outcome {
   readonly seed: number;
-  readonly host: "file" | "remote";
+  readonly host: HostName;
   readonly failure: string | null;
   /** The last lines before the failure; empty where all went well. */
   readonly transcript: readonly string[];
@@ -15,12 +16,7 @@ export interface Outcome {
 }
 
 /** Runs one seed for so many steps. The same seed does the same, always. `hooks`: the simulation of hooks. */
-export async function runSeed(
-  seed: number,
-  steps: number,
-  host: "file" | "remote",
-  hooks = false,
-): Promise<Outcome> {
+export async function runSeed(seed: number, steps: number, host: HostName, hooks = false): Promise<Outcome> {
   const quiet = await runOnce(seed, steps, host, { tell: false, audit: false, hooks });
   // A failing seed is run once more, with every entry told.
   return quiet.failure === null ? quiet : runOnce(seed, steps, host, { tell: true, audit: false, hooks });
@@ -30,7 +26,7 @@ export async function runSeed(
 export async function runOnce(
   seed: number,
   steps: number,
-  host: "file" | "remote",
+  host: HostName,
   looks: Looks = { tell: false, audit: false },
 ): Promise<Outcome> {
   const world = looks.hooks === true ? new HookWorld(seed, host, looks) : new World(seed, host, looks);

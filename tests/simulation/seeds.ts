@@ -1,3 +1,4 @@
+import type { HostName } from "./host.ts";
 import { runSeed } from "./run.ts";
 
 /** Seeds that each host's test runs, `KITE_SEEDS` or 12; any number of them: `npm run simulate`. */
@@ -131,7 +132,7 @@ export const mustOccur = {
 export async function runSeeds(
   seeds: Iterable<number>,
   steps: number,
-  host: "file" | "remote",
+  host: HostName,
 ): Promise<{
   readonly commands: Map<string, number>;
   readonly replies: Map<string, number>;

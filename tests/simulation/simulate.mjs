@@ -13,7 +13,7 @@ const { values } = parseArgs({
     hooks: { type: "boolean", default: false },
   },
 });
-const hosts = values.host === "both" ? ["file", "remote"] : [values.host];
+const hosts = values.host === "both" ? ["file", "memory"] : [values.host];
 const { outputFiles } = await build({
   entryPoints: [fileURLToPath(new URL("run.ts", import.meta.url))],
   bundle: true,

@@ -3,7 +3,7 @@ import { runOnce } from "./run.ts";
 
 it.each([
   [4, "file"],
-  [2, "remote"],
+  [2, "memory"],
 ] as const)(
   "entries change no slice but those looked at after them: seed %i, %s",
   // Each copies the state at every entry: seconds, or minutes on a machine that has other work.

@@ -44,6 +44,7 @@ const mergeEnds: ReadonlySet<TableName> = new Set<TableName>([
 const notes: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes"]);
 const roles: ReadonlySet<TableName> = new Set<TableName>([...notes, "roles"]);
 const stashes: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes", "stashes"]);
+const heads: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes", "heads"]);
 const turns: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "locks", "notes"]);
 const writes: ReadonlySet<TableName> = new Set<TableName>([
   "sessions",
@@ -130,6 +131,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<TableName>> = new Map([
   ["work_taken", notes],
   ["work_wiped", notes],
   ["stashes_noted", stashes],
+  ["head_moved", heads],
   ["conflict_noted", notes],
   ["notes_told", writes],
   ["reply_unheard", sessions],

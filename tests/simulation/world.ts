@@ -31,7 +31,7 @@ import { CopyLives } from "./copies.ts";
 import { DebateLives, type DebatesBefore, debatesBefore } from "./debates.ts";
 import { DeclareLives } from "./declares.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
-import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
+import { FileHost, type Host, type HostName, MemoryHost, SimulatedClock } from "./host.ts";
 import { changed, keptOf, leftBound, notUnbound } from "./kept.ts";
 import { flyingBefore, LateWrites } from "./late.ts";
 import { leftRunners, MergeLives } from "./merges.ts";
@@ -189,13 +189,13 @@ export class World {
 
   constructor(
     seed: number,
-    host: "file" | "remote",
+    host: HostName,
     { tell, audit, merges = false, commands = false, resources = false }: Looks,
   ) {
     this.random = new Random(seed);
     this.clock = new SimulatedClock(1_700_000_000_000);
     this.host =
-      host === "file" ? new FileHost(this.random.fork(), this.clock) : new RemoteHost(this.random.fork());
+      host === "file" ? new FileHost(this.random.fork(), this.clock) : new MemoryHost(this.random.fork());
     this.#tell = tell;
     this.#hasResources = resources || seed % 7 === 3;
     this.#audit = audit;
@@ -323,7 +323,7 @@ export class World {
     const { entries } = await this.#pump(opened(probe, snapshot?.seq ?? 0));
     const upTo = entries.filter(e => e.seq <= lived.seq);
     const last = upTo.at(-1)?.seq ?? snapshot?.seq ?? 0;
-    if (!power && this.host.keepsDelivered && last < lived.seq) {
+    if (!power && last < lived.seq) {
       throw new Violation(`entries ${last + 1} to ${lived.seq} were delivered and are lost`);
     }
     if (last < this.#safeSeq)

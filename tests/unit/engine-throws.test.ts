@@ -127,9 +127,8 @@ describe.each(places)("over $name", ({ make }) => {
     // The estimate of its cost throws first.
     await w.until(() => w.troubles.length > 1);
     await w.start();
-    // A remote log may have stored the void meanwhile: then the start has nothing to void again.
+    expect(w.troubles.at(-1)).toMatch(/^entry \d+ threw and is void$/);
     const told = w.troubles.length;
-    expect(told).toBeGreaterThan(2);
     expect(w.engine.voided).toHaveLength(1);
     expect(w.holder("z")).toBe("b");
     expect((await w.lock("c", "y")).reply).toMatchObject({ ok: true });
@@ -156,7 +155,7 @@ describe.each(places)("over $name", ({ make }) => {
     const { epoch } = await opened(journal, snapshot?.seq ?? 0);
     const command: Command = { type: "rules", level: 7 };
     const origin = { node: "n", epoch, n: 1 };
-    journal.propose([{ origin, at: w.clock.now(), command }], () => {});
+    journal.propose({ origin, at: w.clock.now(), command }, () => {});
     await w.settle();
     w.begin();
     await w.settle();
@@ -179,10 +178,7 @@ describe.each(places)("over $name", ({ make }) => {
       command: { type: "branch_files", session: "a", files: [["a.ts", null]] } as unknown as Command,
     });
     const many = limits.throwsMax + 1;
-    journal.propose(
-      Array.from({ length: many }, (_, n) => proposal(n + 1)),
-      () => {},
-    );
+    for (let n = 1; n <= many; n += 1) journal.propose(proposal(n), () => {});
     await w.settle();
     await w.start();
     expect(w.fatal).toEqual([]);

@@ -8,11 +8,9 @@ import { Engine, type EngineOptions } from "../../daemon/engine/engine.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";
 import { microtasks } from "../journal/commands.ts";
-import { MemoryJournal, memoryStore } from "../journal/memory-journal.ts";
-import { faultlessRemote, type RemoteFaults, RemoteLikeJournal, RemoteLog } from "../journal/remote-like.ts";
+import { MemoryJournal, memoryStore, type Refuses } from "../journal/memory-journal.ts";
 import { SimulatedDisk } from "../simulation/disk.ts";
 import { SimulatedClock } from "../simulation/host.ts";
-import { Random } from "../simulation/random.ts";
 import { lockOf } from "./core-world.ts";
 
 /** Where a log is; it outlives the engines that use it. */
@@ -45,11 +43,13 @@ class Tasks {
 export class MemoryPlace implements Place {
   readonly name = "the memory journal";
   readonly store = memoryStore();
+  /** What the journal refuses; a test sets it while it runs. */
+  refuses: Refuses = () => false;
   readonly #tasks = new Tasks();
 
   journal(): Journal {
     this.#tasks.forget();
-    return new MemoryJournal(this.store, this.#tasks.soon);
+    return new MemoryJournal(this.store, this.#tasks.soon, proposal => this.refuses(proposal));
   }
 
   tick(): boolean {
@@ -85,30 +85,9 @@ export class FilePlace implements Place {
   }
 }
 
-export class RemotePlace implements Place {
-  readonly name = "the remote-like journal";
-  readonly log = new RemoteLog();
-  /** A test sets faults while it runs. */
-  readonly faults: { -readonly [F in keyof RemoteFaults]: RemoteFaults[F] } = { ...faultlessRemote };
-  #journal: RemoteLikeJournal | null = null;
-
-  journal(): Journal {
-    this.#journal?.crash();
-    this.#journal = new RemoteLikeJournal(this.log, new Random(1), this.faults);
-    return this.#journal;
-  }
-
-  tick(): boolean {
-    if (this.#journal === null || this.#journal.idle) return false;
-    this.#journal.tick();
-    return true;
-  }
-}
-
 export const places: readonly { readonly name: string; readonly make: () => Place }[] = [
   { name: "the memory journal", make: () => new MemoryPlace() },
   { name: "the file journal", make: () => new FilePlace() },
-  { name: "the remote-like journal", make: () => new RemotePlace() },
 ];
 
 /** A request under way and what came of it. */

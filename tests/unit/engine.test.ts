@@ -1,17 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
-import type { Entry, Proposal, Step } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, lockOf } from "./core-world.ts";
-import {
-  type Call,
-  EngineWorld,
-  FilePlace,
-  MemoryPlace,
-  places,
-  RemotePlace,
-  unlockOf,
-} from "./engine-world.ts";
+import { type Call, EngineWorld, FilePlace, MemoryPlace, places, unlockOf } from "./engine-world.ts";
 
 describe.each(places)("over $name", ({ make }) => {
   const open = () => new EngineWorld(make()).start();
@@ -604,18 +595,18 @@ describe("a snapshot that finds no space", () => {
   });
 });
 
-describe("a log elsewhere", () => {
-  const open = () => new EngineWorld(new RemotePlace()).start();
+describe("a journal that refuses what is proposed", () => {
+  const open = () => new EngineWorld(new MemoryPlace()).start();
 
-  it("is insisted on for what cleans up", async () => {
+  it("is asked again for what cleans up", async () => {
     const w = await open();
     await w.lock("a", "x");
     const b = await w.lock("b", "x");
-    w.place.faults.refused = 1;
+    w.place.refuses = () => true;
     w.engine.abandon(b.n);
     await w.pass(5 * limits.fullRetryMs);
     expect(w.state.locks.waiters.size).toBe(1);
-    w.place.faults.refused = 0;
+    w.place.refuses = () => false;
     await w.pass(limits.fullRetryMs);
     expect(w.state.locks.waiters.size).toBe(0);
     expect(w.count("lock_detach")).toBe(1);
@@ -624,107 +615,26 @@ describe("a log elsewhere", () => {
   it("is asked again for what is due", async () => {
     const w = await open();
     await w.lock("a", "x", { kind: "turn" });
-    w.place.faults.refused = 1;
+    w.place.refuses = () => true;
     await w.pass(limits.turnLeaseMs);
     expect(w.holder("x")).toBe("a");
-    w.place.faults.refused = 0;
+    w.place.refuses = () => false;
     await w.pass(limits.fullRetryMs);
     expect([w.holder("x"), w.count("elapse")]).toEqual([null, 1]);
   });
 
-  it("may store what it was given up for: the grant is undone, since its client heard otherwise", async () => {
-    const w = await open();
-    w.place.faults.timedOut = 1;
-    w.place.faults.lost = 0;
-    const a = w.submitLock("a", "x");
-    await w.until(() => a.reply !== null);
-    w.place.faults.timedOut = 0;
-    expect(a.reply).toMatchObject({ ok: false, code: "internal_error" });
-    await w.settle();
-    expect(w.count("lock_request")).toBe(1);
-    expect(w.count("lock_undelivered")).toBe(1);
-    expect(w.holder("x")).toBeNull();
-  });
-
-  it("a place in line that came late goes as well", async () => {
-    const w = await open();
-    await w.lock("a", "x");
-    w.place.faults.timedOut = 1;
-    w.place.faults.lost = 0;
-    const b = w.submitLock("b", "x");
-    await w.until(() => b.reply !== null);
-    w.place.faults.timedOut = 0;
-    await w.settle();
-    expect(w.count("lock_detach")).toBe(1);
-    expect(w.state.locks.waiters.size).toBe(0);
-  });
-
-  it("keeps no refusal of what it was given up for: its client read another one", async () => {
-    const w = await open();
-    await w.lock("a", "x");
-    const retry = { by: "b", requestId: "r", digest: "d" };
-    const unlock = { ...unlockOf("b", "x"), retry };
-    w.place.faults.timedOut = 1;
-    w.place.faults.lost = 0;
-    const first = w.submit(unlock);
-    await w.until(() => first.reply !== null);
-    w.place.faults.timedOut = 0;
-    await w.settle();
-    expect(first.reply).toMatchObject({ ok: false, code: "internal_error" });
-    expect(w.count("lock_release")).toBe(1);
-    await w.unlock("a", "x");
-    await w.lock("b", "x");
-    expect((await w.do(unlock)).reply).toMatchObject({ ok: true });
-    expect(w.holder("x")).toBeNull();
-  });
-
-  it("carries what other nodes say; answers to them are not ours, and their starts leave our places alone", async () => {
-    const w = await open();
-    await w.lock("a", "x");
-    const b = await w.lock("b", "x");
-    const foreign = (n: number, command: Proposal["command"]) =>
-      w.place.log.append({ origin: { node: "m", epoch: 9, n }, at: w.clock.now(), command });
-    foreign(1, { type: "daemon_started", epoch: 9, storeId: "other" });
-    foreign(b.n, lockOf("z", "y", 0));
-    await w.settle();
-    expect(w.holder("y")).toBe("z");
-    expect([b.parked, b.reply]).toEqual([true, null]);
-    foreign(3, unlockOf("a", "x"));
-    await w.settle();
-    expect(b.reply).toMatchObject({ ok: true, granted_from_queue: true });
-  });
-
-  /** A store of earlier rules, whose log refuses so many entries after the start's epoch. */
-  const startOfEarlier = async (refusals: number) => {
+  it("leaves a start that gets no rules under the earlier ones, and the start says so", async () => {
     const w = await open();
     await w.do({ type: "rules", level: 1 });
-    let left = 0;
-    const onStep = ({ command }: Entry, _step: Step, _epoch: number, isReplayed: boolean) => {
-      if (command.type === "daemon_started" && !isReplayed) left = refusals;
-    };
-    const refused = () => {
-      left -= 1;
-      return left >= 0 ? 1 : 0;
-    };
-    Object.defineProperty(w.place.faults, "refused", { get: refused });
-    await w.start({ onStep });
-    return w;
-  };
-
-  it("a start whose rules are refused tries again", async () => {
-    const w = await startOfEarlier(2);
-    expect([w.state.rules, w.troubles]).toEqual([rulesLevel, []]);
-  });
-
-  it("a start that gets no rules goes on under the earlier ones, and says so", async () => {
-    const w = await startOfEarlier(1_000);
+    w.place.refuses = ({ command }) => command.type === "rules";
+    await w.start();
     expect(w.state.rules).toBe(1);
     expect(w.troubles).toEqual([`the journal did not take rules ${rulesLevel}; those of level 1 apply`]);
   });
 
-  it("a start that no epoch comes of says why", async () => {
-    const w = new EngineWorld(new RemotePlace());
-    w.place.faults.refused = 1;
+  it("ends a start that gets no epoch, and the start says why", async () => {
+    const w = new EngineWorld(new MemoryPlace());
+    w.place.refuses = () => true;
     w.begin();
     await w.settle();
     await expect(w.engineStarted).rejects.toThrow(/took no new epoch: .*no space/);

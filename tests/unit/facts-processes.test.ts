@@ -15,6 +15,7 @@ import { afterAll, afterEach, describe, expect, it, test } from "vitest";
 import type { Anchor } from "../../daemon/core/frame/actors.ts";
 import { parentAgent } from "../../daemon/facts/facts.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
+import { gitCommandOf, parseLsof, parsePsRows } from "../../daemon/facts/git/running.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import {
   type ProcessRow,
@@ -545,5 +546,37 @@ describe("an agent", () => {
     expect(await parentAgent(new BudgetedFs(failing), [agentFile], file)).toMatchObject({
       unreachable: expect.stringContaining("EIO"),
     });
+  });
+});
+
+describe("git processes", () => {
+  test.each([
+    ["git commit -m x", "git commit", null],
+    ["/usr/lib/git-core/git -c a=b -C dir --no-pager rebase main", "git rebase", null],
+    ["git --git-dir /r/.git --work-tree=/r add a", "git add", "/r/.git"],
+    ["git --git-dir=/r/.git gc", "git gc", "/r/.git"],
+  ])("%s may hold a lock file", (words, name, gitDir) => {
+    expect(gitCommandOf(words.split(" "))).toEqual({ name, gitDir });
+  });
+
+  test.each([
+    "git",
+    "git --version",
+    "git fsmonitor--daemon run",
+    "git maintenance run --auto",
+    "git gc --auto --quiet",
+    "git cat-file --batch",
+    "git -C /r log",
+  ])("%s holds none", words => {
+    expect(gitCommandOf(words.split(" "))).toBeNull();
+  });
+
+  test("as ps and lsof tell them", () => {
+    const ps = "  412     1 03-01:02:03 /usr/bin/git commit\n   7   412       00:09 vim a b\n\nno row";
+    expect(parsePsRows(ps)).toEqual([
+      { pid: 412, parent: 1, ranMs: 262_923_000, words: ["/usr/bin/git", "commit"] },
+      { pid: 7, parent: 412, ranMs: 9_000, words: ["vim", "a", "b"] },
+    ]);
+    expect([...parseLsof("p412\nfcwd\nn/r/with space\np9\nfcwd\n")]).toEqual([[412, "/r/with space"]]);
   });
 });

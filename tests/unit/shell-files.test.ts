@@ -114,6 +114,48 @@ describe("what the plain commands of a line wipe, change and move", () => {
     ["gofmt -w a.go; gofmt b.go", "gofmt: edits a.go"],
     ["npm run lint -- --write a.ts"],
     ["unterminated 'rm a"],
+    [
+      "npm install",
+      "npm install: edits package.json",
+      "npm install: edits package-lock.json",
+      "npm install: edits npm-shrinkwrap.json",
+    ],
+    ["cd web && pnpm add -D x", "pnpm add: edits web/package.json", "pnpm add: edits web/pnpm-lock.yaml"],
+    ["pnpm -C web remove x", "pnpm remove: edits web/package.json", "pnpm remove: edits web/pnpm-lock.yaml"],
+    ["yarn", "yarn install: edits package.json", "yarn install: edits yarn.lock"],
+    ["yarn --cwd=web/ up x", "yarn up: edits web/package.json", "yarn up: edits web/yarn.lock"],
+    [
+      "corepack yarn workspace web add x",
+      "yarn workspace: edits package.json",
+      "yarn workspace: edits yarn.lock",
+    ],
+    ["bun a x", "bun a: edits package.json", "bun a: edits bun.lock", "bun a: edits bun.lockb"],
+    ["uv add x", "uv add: edits pyproject.toml", "uv add: edits uv.lock"],
+    ["poetry update", "poetry update: edits pyproject.toml", "poetry update: edits poetry.lock"],
+    ["sudo timeout 60 cargo add x", "cargo add: edits Cargo.toml", "cargo add: edits Cargo.lock"],
+    [
+      "cargo update --manifest-path core/Cargo.toml",
+      "cargo update: edits core/Cargo.toml",
+      "cargo update: edits core/Cargo.lock",
+    ],
+    [
+      "go mod tidy; go get x",
+      "go mod tidy: edits go.mod",
+      "go mod tidy: edits go.sum",
+      "go get: edits go.mod",
+      "go get: edits go.sum",
+    ],
+    ["bundle", "bundle install: edits Gemfile", "bundle install: edits Gemfile.lock"],
+    [
+      "composer -d app require x",
+      "composer require: edits app/composer.json",
+      "composer require: edits app/composer.lock",
+    ],
+    ["npm install $PACKAGE --no-save"],
+    ["npm i -g x; npm ci; npm test; npm run add"],
+    ["yarn --version; yarn build; yarn global add x; pnpm i --frozen-lockfile"],
+    ["cargo install x; cargo build; go install x; go build; uv pip install x; uv sync --frozen"],
+    ['npm --prefix "$DIR" install; bundle -v; bundle exec rake'],
   ])("%s", (line, ...files) => {
     expect(named(line)).toEqual(files);
   });

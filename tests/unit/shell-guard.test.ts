@@ -12,24 +12,27 @@ const env = new Map([
 
 /** What a line reaches, a line of text a command: `git stash push: tree; untracked; a b`, with where if not in /p. */
 function reached(line: string): readonly string[] {
-  return guardShell(line, "/p", env).commands.map(command => {
-    const { name, reach, commits, untracked, paths, unclear, dir, isBelow, gitDir, workTree } = command;
-    const where = [
-      ...(dir === "/p" ? [] : [`in ${dir?.replaceAll(topFolder, "TOP") ?? "?"}`]),
-      ...(isBelow ? ["or below"] : []),
-      ...(gitDir === null ? [] : [`git dir ${gitDir}`]),
-      ...(workTree === null ? [] : [`work tree ${workTree}`]),
-    ];
-    const { elsewhere, further } = command;
-    if (elsewhere !== undefined) where.push(`or ${elsewhere ?? "?"}`);
-    if (further !== undefined && !further.isIfSet)
-      where.push(
-        `further: ${further.into}${further.isWhole ? " whole" : ""}${further.isOnly ? " only" : ""}`,
-      );
-    const flags = [...(commits ? ["commits"] : []), ...(untracked ? ["untracked"] : [])];
-    const limited = paths === null ? [unclear ? "unclear" : "all"] : [paths.join(" ")];
-    return `${name}: ${[reach, ...flags, ...limited, ...where].join("; ")}`;
-  });
+  const { commands } = guardShell(line, "/p", env);
+  return commands
+    .filter(({ reach }) => reach !== "refs")
+    .map(command => {
+      const { name, reach, commits, untracked, paths, unclear, dir, isBelow, gitDir, workTree } = command;
+      const where = [
+        ...(dir === "/p" ? [] : [`in ${dir?.replaceAll(topFolder, "TOP") ?? "?"}`]),
+        ...(isBelow ? ["or below"] : []),
+        ...(gitDir === null ? [] : [`git dir ${gitDir}`]),
+        ...(workTree === null ? [] : [`work tree ${workTree}`]),
+      ];
+      const { elsewhere, further } = command;
+      if (elsewhere !== undefined) where.push(`or ${elsewhere ?? "?"}`);
+      if (further !== undefined && !further.isIfSet)
+        where.push(
+          `further: ${further.into}${further.isWhole ? " whole" : ""}${further.isOnly ? " only" : ""}`,
+        );
+      const flags = [...(commits ? ["commits"] : []), ...(untracked ? ["untracked"] : [])];
+      const limited = paths === null ? [unclear ? "unclear" : "all"] : [paths.join(" ")];
+      return `${name}: ${[reach, ...flags, ...limited, ...where].join("; ")}`;
+    });
 }
 
 const nothing: readonly string[] = [];

@@ -20,7 +20,7 @@ describe("tiers", () => {
     ["tests/end-to-end/wire.test.ts", true],
     ["tests/end-to-end/crash.test.ts", false],
     ["tests/simulation/few-seeds.test.ts", true],
-    ["tests/simulation/remote.test.ts", false],
+    ["tests/simulation/memory.test.ts", false],
   ])("%s is in one tier alone: fast is %s", (path, isFast) => {
     expect([isInTier(path, "fast"), isInTier(path, "rest"), isInTier(path, "all")]).toEqual([
       isFast,

@@ -600,8 +600,8 @@ function liveRefusal({ id, name, state: now }: Spawn): Refusal | null {
 //
 // Invariants: an agent whose task is done is `done`. An agent that was to be stopped is `stopped`. An agent without a task
 // is `done` if its session ended by itself, or its process did and its client reports no ends. Any other agent is `failed`,
-// and the record says why. If machines share the task's log, this machine's daemon reports the end of the task. It may do so
-// after the agent's end, and then corrects the state.
+// and the record says why. If the task is in a shared project, this machine's daemon reports its end. It may do so after
+// the agent's end, and then corrects the state.
 
 type End = Pick<Spawn, "result" | "reason"> & { readonly state: SpawnState };
 

@@ -15,6 +15,7 @@ import { holdsOf } from "../locks/release.ts";
 import { moveInbox } from "../messages/inbox.ts";
 import type { BaseState, Meta, Session, Sessions } from "../tables/base-state.ts";
 import type { ActsFor, CommandOf, Reply, Step } from "../tables/entries.ts";
+import { renameHeads } from "../tables/heads.ts";
 import { rowsOfSession } from "../tables/locks.ts";
 import { isShortId, keepNames, shortId } from "../tables/naming.ts";
 import { moveNotes } from "../tables/notices.ts";
@@ -175,6 +176,7 @@ function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Me
   passAgentNames(state, before, command.session);
   renameWriters(state.writes, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
+  renameHeads(state.heads, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...movedTo(hold, actor), place: state.locks.grants });
 }
 

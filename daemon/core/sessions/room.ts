@@ -5,8 +5,8 @@
  * Invariants: a process has at most `limits.sessionsPerProcessMax` sessions. At most `limits.sessionsMax` sessions have no
  * process, and at most `limits.sessionsAnchoredMax` exist. `idle` lists every session without a process that has no lock,
  * waiter, claim, unread message or freeze. It is in the order in which they became idle. The cost does not grow with the
- * number of sessions: an entry marks the sessions it touched, and `settleRoom` checks only these. In a log that nodes share,
- * a node with no more than its share of the sessions keeps them, whatever others begin.
+ * number of sessions: an entry marks the sessions it touched, and `settleRoom` checks only these. In a shared project, a
+ * node with no more than its share of the sessions keeps them, whatever others begin.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -43,8 +43,7 @@ export function countPresent({ present }: Sessions, project: string): number {
 }
 
 /**
- * Returns why one more session (of this process, if not null) cannot begin, or null. `node`: whose it is, in a log that nodes
- * share.
+ * Returns why one more session (of this process, if not null) cannot begin, or null. `node`: whose it is, in a shared project.
  */
 export function noRoom(state: BaseState, anchor: Anchor | null, node?: string): Refusal | null {
   const { limits } = state;

@@ -22,6 +22,7 @@ import {
   ruleAt,
   type Step,
 } from "./entries.ts";
+import { type Heads, noHeads } from "./heads.ts";
 import { type ActorLocks, type ActorTable, actorTable, type LockKind, OtherWords } from "./locks.ts";
 import { type Freezes, type Messages, type Notes, noFreezes, noMessages, noNotes } from "./messages.ts";
 import { noParts, type Parts } from "./parts.ts";
@@ -84,6 +85,7 @@ export interface BaseTables extends Pick<Risks, "risks"> {
   readonly messages: Messages;
   readonly freezes: Freezes;
   readonly stashes: Stashes;
+  readonly heads: Heads;
   readonly parts: Parts;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
@@ -279,6 +281,7 @@ export function emptyBaseState(
     messages: noMessages(touched, preimages, bounds),
     freezes: noFreezes(touched),
     stashes: noStashes(bounds),
+    heads: noHeads(bounds),
     parts: noParts(),
     replies: new Map(),
     replyChars: 0,
@@ -373,9 +376,7 @@ export interface Numbers<S> {
 /** The rules of a slice with these commands. */
 export interface Rules<C, S extends BaseState = BaseState> {
   readonly commands: CommandRules<keyof C & CommandType, S>;
-  /**
-   * The commands that nodes enter into a log that they share. All others belong to the machine whose files they are about.
-   */
+  /** The commands of a shared project. All others belong to the machine whose files they are about. */
   readonly shared?: readonly (keyof C & CommandType)[];
   readonly points?: Points<S>;
   readonly numbers?: Numbers<S>;

@@ -7,6 +7,7 @@ import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor, Origin, Retry } from "../frame/actors.ts";
 import type { Declaration, DeclarationCommands } from "./declarations.ts";
+import type { HeadMoved } from "./heads.ts";
 import type { LockCommands, LockDues, LockRequest } from "./locks.ts";
 import type { NoteCommands, TalkCommands, TalkDues, Whose } from "./messages.ts";
 import type { PartRow } from "./parts.ts";
@@ -66,6 +67,7 @@ export interface Commands
   daemon_started: DaemonStarted;
   reply_unheard: ReplyUnheard;
   stashes_noted: StashesNoted;
+  head_moved: HeadMoved;
   elapse: Elapse;
   rules: Rules;
   void: Void;

@@ -29,6 +29,7 @@ import {
   toolOf,
 } from "../event.ts";
 import { releaseIndexes } from "../guard/guard.ts";
+import { headLineEnds } from "../guard/heads.ts";
 import { lineFlight, noteStashes } from "../guard/memory.ts";
 import { endLineEdits } from "../guard/plain-files.ts";
 import { noteReturned, tellTaken } from "../guard/taken-work.ts";
@@ -147,6 +148,7 @@ export async function shellEnd(
   // The line still holds the index here, so the next line's commit does not count as its own.
   const byGit = await tellTaken(event, edits, actor, ancestors, line);
   await noteStashes(event, guard.stashLines, toolUseId);
+  await headLineEnds(event, guard.heads, actor, action);
   await releaseIndexes(event, actor, toolUseId);
   await lineEditsEnd(event, action, parts);
   const since = ranMs === null ? 0 : clock.wall() - ranMs - limits.shellSlackMs;

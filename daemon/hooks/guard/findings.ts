@@ -6,7 +6,8 @@
  */
 
 import { resolve } from "node:path";
-import type { ForeignFile, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding, HeadFinding } from "../../../protocol/guard.ts";
+import { headWords } from "../../../protocol/heads.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
 import { answererOf } from "../../core/tables/naming.ts";
@@ -62,7 +63,8 @@ export async function looksAt(services: Services, me: Asking, placed: readonly P
   const looks = new Map<string, Look>();
   for (const one of placed) {
     const key = placeKey(one);
-    if (looks.has(key)) continue;
+    // Without a command that reaches files, git is not asked for their states.
+    if (looks.has(key) || one.command.reach === "refs") continue;
     looks.set(
       key,
       one.blind === undefined ? await lookFor(services, me, one.place, placed) : blindLook(services, me, one),
@@ -96,7 +98,7 @@ export function blindLook(services: Services, me: Asking, one: Placed): Look {
   return { foreign, own: [], part: [], seen: { states: new Map(), unseen: one.blind ?? null } };
 }
 
-/** Drops work of ended sessions and of kin unless a command wipes it: any actor may commit such work, since nothing is lost then. */
+/** Drops work of ended sessions and of leads unless a command wipes it: any actor may commit such work, since nothing is lost then. */
 function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place: GitPlace): Foreign[] {
   const isWiping = placed.some(
     one =>
@@ -104,7 +106,7 @@ function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place
       one.place.worktree === place.worktree &&
       one.place.gitDir === place.gitDir,
   );
-  return foreign.filter(({ left, isKin }) => (left === null && !isKin) || isWiping);
+  return foreign.filter(({ left, isLead }) => (left === null && !isLead) || isWiping);
 }
 
 /** One command's finding, with the versions of what it reaches: sending the same line again confirms these. */
@@ -126,7 +128,7 @@ export function findingsOf(services: Services, placed: readonly Placed[], looks:
   const reached: Reached[] = [];
   let unseen: string | null = null;
   for (const one of placed) {
-    const look = looks.get(placeKey(one));
+    const look = one.command.reach === "refs" ? undefined : looks.get(placeKey(one));
     if (look === undefined || look.foreign.length === 0) continue;
     unseen ??= look.seen.unseen;
     const foreign = inReach(one, look, placed);
@@ -186,8 +188,8 @@ function takable(
 function inReach(one: Placed, { foreign, seen }: Look, placed: readonly Placed[]): Foreign[] {
   const { command, base } = one;
   return foreign.filter(known => {
-    const { file, dir, left, isKin } = known;
-    if ((left !== null || isKin) && command.reach !== "tree") return false;
+    const { file, dir, left, isLead } = known;
+    if ((left !== null || isLead) && command.reach !== "tree") return false;
     if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
       return false;
     const state = dir ? null : seen.states.get(file);
@@ -247,7 +249,7 @@ function findingOf(services: Services, one: Placed, look: Look, reached: readonl
     held && (dir || isUnchanged(states.get(file)));
   const shown = reached
     .slice(0, limits.guardFilesMax)
-    .map(({ file, actor, held, dir, left, yours, isKin }) => ({
+    .map(({ file, actor, held, dir, left, yours, isLead }) => ({
       ...(isOnlyHeld({ file, held, dir }) ? ({ isOnlyHeld: true } as const) : {}),
       file: dir ? `${file}/` : file,
       ...(left === null ? ownerOf(services, actor) : { who: left.name }),
@@ -255,7 +257,7 @@ function findingOf(services: Services, one: Placed, look: Look, reached: readonl
       doing: left === null ? taskOf(services, actor) : null,
       held,
       yours,
-      ...(isKin ? ({ isKin } as const) : {}),
+      ...(isLead ? ({ isLead } as const) : {}),
       leftMs: left === null ? null : Math.max(0, clock.wall() - left.wallMs),
     }));
   const mine = look.own.filter(file => {
@@ -264,7 +266,7 @@ function findingOf(services: Services, one: Placed, look: Look, reached: readonl
   });
   const taken = look.part.filter(file => isInPaths(one, file) && isTaken(one.command, states.get(file)));
   const part = taken.slice(0, limits.guardOwnFilesMax);
-  const isLiving = reached.some(({ left, isKin }) => left === null && !isKin);
+  const isLiving = reached.some(({ left, isLead }) => left === null && !isLead);
   return {
     command: one.n,
     verdict: one.command.reach === "tree" && isLiving ? "deny" : "tell_first",
@@ -296,7 +298,14 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes, sessions }: GuardFinding): string {
+export function workOf({ foreign, more, stashes, sessions, head, shared }: GuardFinding): string {
+  if (head !== undefined) return headOf(head);
+  if (shared !== undefined) {
+    const names = shared.others.map(({ who }) => who).join(", ");
+    const { is } = shared;
+    const what = "key" in is ? `${is.key} of a repository` : `${is.link}, a link to ${is.target},`;
+    return `${what} where others work: ${names}${more === 0 ? "" : ` and ${more} more`}`;
+  }
   if (sessions !== undefined) {
     const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);
     return `worktrees of live sessions: ${open.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
@@ -310,6 +319,13 @@ export function workOf({ foreign, more, stashes, sessions }: GuardFinding): stri
   }
   const rest = more === 0 ? "" : ` and ${more} more`;
   return `${workIn(foreign.map(({ file, leftMs, ...one }) => ({ ...one, file, hasEnded: leftMs !== null })))}${rest}`;
+}
+
+function headOf(head: HeadFinding): string {
+  if (head.is === "interferes") return `a ${head.kind} in progress (${head.who ?? "not seen to begin"})`;
+  if (head.is === "moved") return `HEAD, now ${headWords(head.to)}, last known ${headWords(head.from)}`;
+  const others = head.others.map(({ who }) => who).join(", ");
+  return `HEAD, now ${headWords(head.at)}, where others are at work: ${others}${head.more === 0 ? "" : ` and ${head.more} more`}`;
 }
 
 /** Files with uncommitted work, and those that others only hold, as a text for the trail. */

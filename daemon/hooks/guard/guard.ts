@@ -27,12 +27,15 @@ import { type ActionOf, ancestorsOf, contested, type HookEvent, leadOf } from ".
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
-import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
+import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, workOf } from "./findings.ts";
+import { headCandidates, headLineBegins } from "./heads.ts";
 import { lineKey, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
+import { sharedCandidates } from "./shared-places.ts";
 import {
   blindStashCandidates,
+  type StashUsers,
   stashCandidates,
   stashesBefore,
   stashUsers,
@@ -45,7 +48,10 @@ type Guard = ActionOf<"guard">;
 
 type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
-export async function guard(event: HookEvent, action: Guard, parts: Needs<LineParts>): Promise<HookOutcome> {
+/** What a guarded line needs besides: the notices that its actor was not told yet. */
+type GuardParts = LineParts | "notes";
+
+export async function guard(event: HookEvent, action: Guard, parts: Needs<GuardParts>): Promise<HookOutcome> {
   const mode = parts.config.settings.values.treeGuard;
   const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
   const alone: Looked = { did: "guard", ok: true, verdict: guardVerdict(mode, []), ...nothing };
@@ -99,7 +105,7 @@ const undecided = { line: "", shown: [], passed: [] } as const;
 
 async function looked(
   event: HookEvent,
-  parts: Needs<LineParts>,
+  parts: Needs<GuardParts>,
   action: Guard,
   actor: Actor,
   alone: Looked,
@@ -137,8 +143,8 @@ async function looked(
   });
   const { all, unseen, reached } = findingsOf(event, narrow.placed, looks);
   const stashing = await stashUsers(event, action, [...action.commands, ...aliased], placed);
-  const takes = await stashCandidates(event, me, stashing, placed);
-  const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed)];
+  const heads = await headCandidates(event, parts, me, placed);
+  const candidates = [...all, ...(await furtherCandidates(event, me, stashing, placed)), ...heads];
   const { shown, passed, line } = await notYetTold(event, parts, actor, action, candidates);
   const findings = shown.map(({ finding }) => finding);
   const verdict = guardVerdict(parts.config.settings.values.treeGuard, findings);
@@ -146,9 +152,10 @@ async function looked(
     // The line will not run.
     await releaseIndexes(event, actor, action.toolUseId);
   } else {
-    const known = placed.filter(one => one.blind === undefined);
+    const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
     parts.guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
     const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
+    headLineBegins(parts.guard.heads, actor, action.toolUseId, placed);
     parts.guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
@@ -156,6 +163,20 @@ async function looked(
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
   return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), passed };
+}
+
+/** What stands against the line besides files: stash entries, worktrees of sessions, and what all share. */
+async function furtherCandidates(
+  event: HookEvent,
+  me: Asking,
+  stashing: readonly StashUsers[],
+  placed: readonly Placed[],
+): Promise<readonly Candidate[]> {
+  return [
+    ...(await stashCandidates(event, me, stashing, placed)),
+    ...displacedCandidates(event, me, placed),
+    ...(await sharedCandidates(event, me.actor, placed)),
+  ];
 }
 
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */
@@ -181,10 +202,13 @@ async function notYetTold(
     if (isKnown) passed.push(finding);
     else untold.push({ finding, versions });
   }
-  // A denied line cannot be sent again as it is, so the answer names only what denies it.
+  // A denied line cannot be sent again as it is, so the answer names only what denies it. What it does to HEAD is named, too: it
+  // may be sent again when what denies it is over, and is then not refused once more.
   const isDenied =
     config.settings.values.treeGuard === "deny" && untold.some(({ finding }) => finding.verdict === "deny");
-  const shown = untold.filter(({ finding }) => !isDenied || finding.verdict === "deny");
+  const shown = untold.filter(
+    ({ finding }) => !isDenied || finding.verdict === "deny" || finding.head !== undefined,
+  );
   return { line, shown, passed };
 }
 

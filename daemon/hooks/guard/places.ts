@@ -315,6 +315,8 @@ export async function placesOf(
     const { unknown, ...command } = await withTopPaths(services, resolved);
     const dir = dirOf(command);
     const isOpen = dir === null && command.elsewhere === undefined;
+    // What only moves refs is told nothing and refused nothing if it cannot be placed.
+    if (command.reach === "refs" && (isOpen || unknown !== undefined)) continue;
     const spots = isOpen ? await openSpots(services, me, action, command) : null;
     const others = await namedSpots(services, me, action, command);
     const found =
@@ -322,6 +324,7 @@ export async function placesOf(
       unknown ??
       (dir === null ? [] : await spotOf(services, await staysAt(services, dir, command), command));
     if (typeof found === "string") {
+      if (command.reach === "refs") continue;
       unchecked ??= `${command.name}: ${found}`;
       placed.push(...supposed(services, me, action, n, { ...command, unknown: found }));
     } else {

@@ -6,8 +6,8 @@
  */
 
 import { dirname, join, posix } from "node:path";
-import type { EditedPath, WipedPath } from "../../../hooks/seam/actions.ts";
-import type { WipedFile } from "../../../hooks/seam/outcomes.ts";
+import type { EditedPath, NamedFiles, WipedPath } from "../../../hooks/seam/actions.ts";
+import type { HeldGitLock, WipedFile } from "../../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import { topFolder } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -42,6 +42,7 @@ import { plainVerdict, refusalVerdict, stops } from "../verdict.ts";
 import { isUnchanged, ownerOf, workIn } from "./findings.ts";
 import { isHeldBy, type LineEdit, lineFlight, lineKey } from "./memory.ts";
 import { withTops } from "./places.ts";
+import { heldGitLocks, mayBeGitLock } from "./shared-places.ts";
 
 // Which uncommitted work of others the plain commands of a line wipe: `rm`, or a copy onto a file.
 
@@ -256,16 +257,20 @@ export async function plainFiles(
   const me: Asking = { actor, ancestors: await ancestorsOf(event, action), lead: leadOf(parts, actor) };
   const all = await wipedWork(event, parts, me, action.named.wiped);
   const isTold = await wasTold(event, parts, action, actor, all);
-  const found = isTold ? all.filter(({ isKin }) => !isKin) : all;
-  const isLiving = found.some(({ left }) => left === null);
+  const found = isTold ? all.filter(({ isLead }) => !isLead) : all;
+  const gitLocks = await heldGitLocks(event, actor, await gitLocksIn(event, action.named));
+  const isLiving = gitLocks.length > 0 || found.some(({ left }) => left === null);
   // A line that does not run wipes nothing of ended sessions either.
   const shown = isLiving ? found.filter(({ left }) => left === null) : found;
-  const verdict = plainVerdict(mode, { isWiping: found.length > 0, isLiving });
+  const verdict = plainVerdict(mode, { isWiping: found.length + gitLocks.length > 0, isLiving });
   const isDenied = verdict === "deny";
-  if (found.length > 0 && parts.calls.decisions.isFirst(action, `wipe ${verdict}`))
+  if (verdict !== "allow" && parts.calls.decisions.isFirst(action, `wipe ${verdict}`)) {
+    noteGitLocks(event, actor, gitLocks, isDenied);
     noteWiped(event, parts, actor, shown, isDenied);
+  }
   const wiped = shown.slice(0, limits.guardFilesMax).map(one => wipedFile(event, one));
-  const outcome = { ...nothing, verdict, wiped, more: shown.length - wiped.length };
+  const held = gitLocks.length === 0 ? {} : { gitLocks };
+  const outcome = { ...nothing, verdict, wiped, more: shown.length - wiped.length, ...held };
   if (stops(event, verdict)) return outcome;
   const edits = await edited(event, parts, me, action.named.edited);
   return edits.length === 0 ? outcome : await locked(event, parts, action, me, edits, outcome);
@@ -282,17 +287,41 @@ async function wasTold(
   actor: Actor,
   found: readonly WipedWork[],
 ): Promise<boolean> {
-  const kin = found.filter(({ isKin }) => isKin);
-  if (kin.length === 0) return true;
+  const work = found.filter(({ isLead }) => isLead);
+  if (work.length === 0) return true;
   const line = lineKey(actor, action.cwd, action.typed);
   const versions = new Map<string, string>();
-  for (const { key, path } of kin)
+  for (const { key, path } of work)
     versions.set(`wipes ${key}`, `${actorKey(actor)} ${(await facts.stamped(path))?.stamp}`);
   if (confirmations.isConfirmed(line, versions, action.toolUseId, clock.now())) return true;
   delivery.whenTold(isDelivered => {
     if (isDelivered) confirmations.told(line, versions, action.toolUseId, clock.now());
   });
   return false;
+}
+
+/** The paths that may be lock files of git and that the line removes or moves away. */
+async function gitLocksIn(services: Services, { wiped, edited }: NamedFiles) {
+  const gone = [...wiped.filter(({ isRemoved }) => isRemoved), ...edited.filter(({ isMoved }) => isMoved)];
+  const found: { readonly name: string; readonly pattern: RegExp; readonly known: string }[] = [];
+  for (const { name, path } of gone.filter(one => mayBeGitLock(one.path)))
+    found.push({ ...(await placeOf(services, { name, path, isDeep: false, isRemoved: true })), name });
+  return found;
+}
+
+/** Notes the decision in the trail. */
+function noteGitLocks(
+  event: HookEvent,
+  actor: Actor,
+  found: readonly HeldGitLock[],
+  isDenied: boolean,
+): void {
+  const [first] = found;
+  if (first === undefined) return;
+  const { command: type, path: file, by, who } = first;
+  const line = { ...decidedBy(event, actor), event: event.plan.event, type, rule: "guard", file };
+  const why = `would remove a lock file that ${by}${who === null ? "" : ` of ${who}`} may hold`;
+  event.recorder.note({ ...line, decision: isDenied ? "deny" : "note", why });
 }
 
 /** The line will not run. */
@@ -319,9 +348,9 @@ async function edited(
 ): Promise<Edited[]> {
   const { facts, engine } = event;
   const found = new Map<string, Edited>();
-  for (const { path, isMoved } of named) {
+  for (const { path, isMoved, isNearest } of named) {
     const real = await realOf(event, path, false);
-    for (const one of knownIn(event, me, real)) {
+    for (const one of isNearest ? [await nearest(event, real)] : knownIn(event, me, real)) {
       const files = await refs(event, "/", [one]);
       // A file that cannot be checked is one that an edit would not wait for either.
       const [file] = isRefusal(files) ? [] : files;
@@ -333,6 +362,18 @@ async function edited(
     }
   }
   return [...found.values()];
+}
+
+/** The first of these that is there: `path`, and its name in each folder above up to the top of its worktree. Else `path`. */
+async function nearest({ facts }: Services, path: string): Promise<string> {
+  const [folder, name] = [dirname(path), posix.basename(path)];
+  const around = await facts.repository(folder);
+  const top = "unreachable" in around ? folder : around.worktree;
+  for (let at = folder; ; at = dirname(at)) {
+    const found = posix.join(at, name);
+    if (((await facts.stamped(found))?.stamp ?? null) !== null) return found;
+    if (at === top || at === "/") return path;
+  }
 }
 
 async function locked(
@@ -418,7 +459,7 @@ function wipedFile(services: Services, found: WipedWork): WipedFile {
     doing: left === null ? taskOf(services, actor) : null,
     held,
     yours,
-    ...(found.isKin ? ({ isKin: true } as const) : {}),
+    ...(found.isLead ? ({ isLead: true } as const) : {}),
     leftMs: left === null ? null : Math.max(0, services.clock.wall() - left.wallMs),
   };
 }

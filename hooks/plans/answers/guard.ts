@@ -12,8 +12,10 @@ import { duration, frame, nearPath, quote, shellArgument } from "../../../protoc
 import type { Guarded } from "../../git/commands.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "./answer.ts";
+import { headTexts } from "./heads.ts";
 import { freezeOf } from "./lock.ts";
 import { clearPaths, formOf, ownForms, type TypedLine } from "./own-forms.ts";
+import { sharedPlaces } from "./shared-places.ts";
 
 // Words what the git guard found of worktrees that a shell line removes or moves while others' sessions are open there.
 
@@ -265,24 +267,33 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   });
   const { cwd } = line;
   const isDenied = looked.verdict === "deny" && all.some(({ verdict }) => verdict === "deny");
-  const reportable = isDenied ? all.filter(({ verdict }) => verdict === "deny") : all;
+  const reportable = isDenied
+    ? all.filter(({ verdict, head }) => verdict === "deny" || head !== undefined)
+    : all;
   const reached = reportable.filter(
-    ({ stashes, sessions }) => stashes === undefined && sessions === undefined,
+    ({ stashes, sessions, head, shared }) =>
+      stashes === undefined && sessions === undefined && head === undefined && shared === undefined,
   );
+  const heads = reportable.filter(({ head }) => head !== undefined);
   const stashes = reportable.filter(one => one.stashes !== undefined);
   const displacing = reportable.filter(one => one.sessions !== undefined);
-  const words = (files: typeof warned, entries: typeof stashWarned, displaced: typeof displacedWarned) =>
+  type Files = typeof warned;
+  type Mode = Parameters<typeof headTexts>[2];
+  const places = sharedPlaces(reportable, looked.verdict !== "allow_with_note", cwd);
+  const words = (files: Files, entries: typeof stashWarned, displaced: typeof displacedWarned, mode: Mode) =>
     [
       ...(reached.length === 0 ? [] : [files(reached, line)]),
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
+      ...(heads.length === 0 ? [] : [headTexts(heads, cwd, mode)]),
+      ...places,
     ].join("\n");
   if (looked.verdict === "allow_with_note")
-    return withContext(nothing, words(warned, stashWarned, displacedWarned));
+    return withContext(nothing, words(warned, stashWarned, displacedWarned, "warned"));
   return deny(
     isDenied
-      ? words(denied, stashDenied, displacedDenied)
-      : words(toldFirst, stashToldFirst, displacedToldFirst),
+      ? words(denied, stashDenied, displacedDenied, "denied")
+      : words(toldFirst, stashToldFirst, displacedToldFirst, "first"),
   );
 }
 
@@ -422,10 +433,10 @@ function fileNotes(reached: readonly Reached[], cwd: string): string {
 /** Whose work is in a file. */
 export function owned(
   path: string,
-  { who, answerer, held, yours, leftMs, isKin }: Omit<ForeignFile, "file">,
+  { who, answerer, held, yours, leftMs, isLead }: Omit<ForeignFile, "file">,
   isSeen: boolean,
 ): string {
-  const role = answerer !== undefined ? " (ended)" : isKin === true ? ", for whom you work," : "";
+  const role = answerer !== undefined ? " (ended)" : isLead === true ? ", for whom you work," : "";
   const name = `${quote(who, limits.nameBytes)}${role}`;
   const both = yours ? " and of you" : "";
   if (leftMs !== null) {

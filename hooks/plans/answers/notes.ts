@@ -12,6 +12,7 @@ import type {
 } from "../../seam/outcomes.ts";
 import type { FileNote } from "../../seam/slices.ts";
 import { howToWrite, type Reader } from "./answer.ts";
+import { headMovedLine } from "./heads.ts";
 
 // Knows the words in which an adapter says which lines a tool changed: `line 2`, `lines 10-40, 52 and more`.
 
@@ -35,6 +36,7 @@ export const baseHeadings: readonly Heading[] = [
   ["git commands of other agents committed or removed uncommitted work of yours", "committed", "discarded"],
   ["uncommitted work was wiped or overwritten, and Kite kept it", "wiped"],
   ["another agent took stash entries of yours", "stash_taken"],
+  ["HEAD of a checkout in which you work has moved", "head_moved"],
   ["agents wrote files without holding their locks", "bypassed", "lost_update"],
   ["the time of a lock of yours is over", "lease_over"],
   ["another agent plans to change the same files as you", "overlap"],
@@ -125,6 +127,7 @@ export const baseLines = {
   discarded: takenLine,
   wiped: wipedLine,
   stash_taken: stashTakenLine,
+  head_moved: headMovedLine,
   overlap: overlapLine,
   lease_over: leaseLine,
 } satisfies { readonly [W in FileNote["what"]]?: NoteLine<FileNote> };

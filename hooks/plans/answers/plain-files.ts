@@ -8,6 +8,7 @@ import type { Asking } from "../plan-parts.ts";
 import { type Answer, alsoTellPerson, deny, outcomeOf, type Reader, withContext } from "./answer.ts";
 import { doing, lossOf, owned } from "./guard.ts";
 import { changedText, type Edit, type Edits, lineTool, refusedText, unkeptText } from "./lock.ts";
+import { gitLockDenied, gitLockWarned } from "./shared-places.ts";
 
 /** The shell line of the event. `waitMs` is the longest wait for its files, in milliseconds. */
 interface NamingLine extends Reader {
@@ -30,8 +31,16 @@ export function plainAnswer(line: NamingLine, outcomes: readonly HookOutcome[], 
   }
   const looked = outcomeOf(outcomes, "plain_files");
   if (looked === undefined || looked.verdict === "allow") return rest();
-  if (looked.verdict === "deny") return deny(deniedText(line, looked));
+  const { gitLocks = [] } = looked;
+  if (looked.verdict === "deny")
+    return deny(
+      [
+        ...(gitLocks.length === 0 ? [] : [gitLockDenied(gitLocks, line.cwd)]),
+        ...(looked.wiped.length === 0 ? [] : [deniedText(line, looked)]),
+      ].join("\n"),
+    );
   const texts = [
+    ...(gitLocks.length === 0 ? [] : [gitLockWarned(gitLocks, line.cwd)]),
     ...(looked.wiped.length === 0 ? [] : [warnedText(line, looked)]),
     ...(looked.changedWhileWaiting
       ? [changedText({ ...editOf(line, null), file: looked.file ?? "" }, looked)]
@@ -50,7 +59,7 @@ function editOf({ named, ...line }: NamingLine, refused: Refused | null): Edit {
 
 function deniedText(line: NamingLine, looked: Looked): string {
   // Of those for whom the agent works: it may mean what it does.
-  if (looked.wiped.every(({ isKin }) => isKin))
+  if (looked.wiped.every(({ isLead }) => isLead))
     return [
       `Kite: this command line did not run yet: ${names(looked)} in it ${loss(looked, mayBe)}.`,
       notes(line, looked),

@@ -19,7 +19,7 @@ export interface Use {
   life: number;
   /**
    * The earliest time from which its lock's lease may count: when it asked, or its dialog opened. The lease counts from the
-   * request's entry in the log. Where the disk or the remote log is slow, the answer comes many seconds after that.
+   * request's entry in the log. If the disk is slow, the answer comes many seconds after that.
    */
   touchedAt: number;
   /** A dialog renewed its lock: the next one does not. */

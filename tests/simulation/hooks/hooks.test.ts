@@ -19,7 +19,7 @@ const mustOccur = [
   "elapse",
 ];
 
-it.each(["file", "remote"] as const)(
+it.each(["file", "memory"] as const)(
   "no answer shows that Kite is there where it only observes: %s",
   async host => {
     const would = new Set<string>();
@@ -33,7 +33,7 @@ it.each(["file", "remote"] as const)(
   },
 );
 
-it.each(["file", "remote"] as const)("what hooks promise holds over five seeds: %s", async host => {
+it.each(["file", "memory"] as const)("what hooks promise holds over five seeds: %s", async host => {
   const occurred = new Set<string>();
   for (let seed = 3_000; seed < 3_005; seed += 1) {
     const { failure, counts } = await runOnce(seed, 600, host, looks);

@@ -18,8 +18,7 @@ import { Recorder } from "../../../daemon/trail/trail.ts";
 import { claudeCode } from "../../../hooks/claude-code/adapter.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { kitePaths } from "../../../protocol/paths.ts";
-import { faultyRemote } from "../../journal/remote-like.ts";
-import { FileHost, type Host, RemoteHost, SimulatedClock } from "../host.ts";
+import { FileHost, type Host, type HostName, MemoryHost, SimulatedClock } from "../host.ts";
 import { Random } from "../random.ts";
 import type { Counts, Looks } from "../world.ts";
 import { Violation } from "../world.ts";
@@ -32,9 +31,6 @@ import { careless, isCareless } from "./unread.ts";
 
 /** Time passes in parts of this length, so that no timer comes late: a look takes some turns of the microtasks. */
 const partMs = 10_000;
-
-/** A hook whose log refuses or keeps silent is let run, so that its agent's side tells nothing. */
-const slowRemote = { ...faultyRemote, refused: 0, timedOut: 0 };
 
 interface Daemon {
   readonly engine: Engine;
@@ -60,12 +56,11 @@ export class HookWorld {
   /** What the oracle said first. */
   #wrong: Violation | null = null;
 
-  constructor(seed: number, host: "file" | "remote", { tell, observes = false }: Looks) {
+  constructor(seed: number, host: HostName, { tell, observes = false }: Looks) {
     this.random = new Random(seed ^ 0x400c);
+    // A hook whose journal refuses its request is let run, so that its agent's side tells nothing.
     this.host =
-      host === "file"
-        ? new FileHost(this.random.fork(), this.clock)
-        : new RemoteHost(this.random.fork(), slowRemote);
+      host === "file" ? new FileHost(this.random.fork(), this.clock) : new MemoryHost(this.random.fork(), 0);
     this.#tell = tell;
     this.#observes = observes;
     this.#clients = new ClientLives(this.random.fork(), this.clock, {

@@ -27,7 +27,7 @@ export interface SpawnCreate {
   readonly isLead?: true;
   /** A task's id or a part of one. */
   readonly task: string | null;
-  /** The task is in a log that machines share, which was asked: `task` is its whole id. */
+  /** The task is in a shared project, which was asked: `task` is its whole id. */
   readonly isTaskShared?: true;
   readonly backend: SpawnBackend;
   readonly client: string;
@@ -83,14 +83,14 @@ interface SpawnMoved {
   readonly wallMs: number;
 }
 
-/** What the log that machines share says of an agent's task. */
+/** What a shared project says of an agent's task. */
 export interface SharedTaskEnd {
   readonly status: "done" | "failed" | "removed";
   /** Its result, or why it failed. */
   readonly text: string | null;
 }
 
-/** The task of an agent ended in a log that machines share, or is open there again (`end` is null). */
+/** The task of an agent ended in a shared project, or is open there again (`end` is null). */
 interface SpawnTask {
   readonly spawn: string;
   readonly end: SharedTaskEnd | null;
@@ -158,7 +158,7 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
   readonly depth: number;
   /** Its client reports the end of its session. */
   readonly reportsEnd: boolean;
-  /** Its task is in a log that machines share. */
+  /** Its task is in a shared project. */
   readonly isTaskShared?: true;
   /** How that task ended there, as far as this machine heard of it; absent: it did not. */
   readonly taskEnd?: SharedTaskEnd;
@@ -193,7 +193,7 @@ export const spawnRecords = new Records("all", (spawn: Spawn) => spawn.id, {
   live: sets(({ state, project }) => (isFinal(state) ? null : project)),
   names: unique(({ state, project, name }) => (isFinal(state) ? null : spawnNameKey(project, name))),
   byTask: unique(({ state, task }) => (isFinal(state) ? null : task)),
-  /** By the task in a log that machines share, also of those that have ended: the latest last. */
+  /** By the task in a shared project, also of those that have ended: the latest last. */
   bySharedTask: sets(({ task, isTaskShared }) => (isTaskShared === true ? task : null)),
 });
 
