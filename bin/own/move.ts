@@ -196,7 +196,12 @@ async function fill(git: CallerGit, dir: string, commit: string, tree: string): 
   await git.run([...quiet, "update-index", "-q", "--refresh"], at);
 }
 
-function reportMove(world: ProcessContext, note: OwnNote, files: readonly TakenFile[], json: boolean): number {
+function reportMove(
+  world: ProcessContext,
+  note: OwnNote,
+  files: readonly TakenFile[],
+  json: boolean,
+): number {
   const { move, id } = note;
   if (move === null) throw new Error("a note of a move without its place");
   const { dir, branch } = move;

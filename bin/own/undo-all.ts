@@ -151,7 +151,12 @@ function isFailed({ is, why }: TakenFile): boolean {
   return is === "left" && why !== null && why !== unseen;
 }
 
-function reportTaken(world: ProcessContext, files: readonly TakenFile[], note: OwnNote, json: boolean): number {
+function reportTaken(
+  world: ProcessContext,
+  files: readonly TakenFile[],
+  note: OwnNote,
+  json: boolean,
+): number {
   const code = files.some(isFailed) ? exitCodes.failed : exitCodes.done;
   if (json) {
     printJson(world, { ok: true, undo: note.id, back: backLine(note), files });
