@@ -30,7 +30,7 @@ import {
   publish,
   treeWith,
 } from "./index-commit.ts";
-import { type OwnCaller, type OwnFile, ownCaller, ownOf, ownPart, pathsIn } from "./part.ts";
+import { type OwnCaller, type OwnFile, ownCaller, ownOf, ownPart, pathsIn, settleOwn } from "./part.ts";
 import { openTries, pruneTries, type TreeOwner } from "./try-tree.ts";
 
 interface CommitFlags {
@@ -326,7 +326,9 @@ async function onBranch(
       const output = await hooks.after(checkout, commit, tree);
       await hooks.end(commit);
       const kept = await rewrite(all, built);
-      await settle(
+      await settleOwn(
+        all.asker,
+        all.texts,
         all,
         built.chosen.files.map(({ file }) => file),
       );
@@ -449,7 +451,7 @@ async function nothing(all: Committing, chosen: Chosen, { head }: Checkout): Pro
   if (isSame && head !== null && world.now() - done.at < againMs) {
     const { code } = await git.run(["merge-base", "--is-ancestor", done.commit, head]);
     if (code === 0) {
-      await settle(all, done.files);
+      await settleOwn(all.asker, all.texts, all, done.files);
       if (flags.json === true)
         printJson(world, {
           ok: true,
@@ -499,34 +501,6 @@ function textIn(file: string): string | null {
     if (isSystemError(error)) return null;
     throw error;
   }
-}
-
-/** Tells the daemon in which of these files nothing of the caller is left, though others' work is. */
-async function settle(
-  { asker, texts, worktree, who, isOwn, world }: Committing,
-  names: readonly string[],
-): Promise<void> {
-  const tools = { commits: new Commits(world), texts };
-  const { files } = await ownPart(asker, tools, { worktree, isOwn, paths: names });
-  const settled = files.flatMap(({ path, own, mixed, others, writers }) =>
-    own === null && mixed.length === 0 && others.length > 0 && writers.length > 0
-      ? [
-          {
-            path,
-            // What an agent of another session has left there is settled when git reports the file clean.
-            writers: writers.filter(({ id }) => id === who.id).map(({ agent, at }) => ({ agent, at })),
-          },
-        ]
-      : [],
-  );
-  const agent = who.agent === null ? {} : { agent: who.agent };
-  const left = settled.filter(({ writers }) => writers.length > 0);
-  for (let at = 0; at < left.length; at += limits.filesMax)
-    await asker.client.request("work_committed", {
-      id: who.id,
-      ...agent,
-      files: left.slice(at, at + limits.filesMax),
-    });
 }
 
 /** Tells the agents whose lines were taken along. */

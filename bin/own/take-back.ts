@@ -85,6 +85,11 @@ export async function takeBack(taking: Taking): Promise<readonly TakenFile[]> {
 /** What another wrote into the file since it was looked at is seen the next time. */
 const wentOn = "others go on writing it; try again";
 
+/** Returns the paths of the files that were taken back. */
+export function takenIn(files: readonly TakenFile[]): readonly string[] {
+  return files.flatMap(({ file, is }) => (is === "taken" ? [file] : []));
+}
+
 /** Why a file stays that nobody named and that may be anybody's. */
 export const unseen = "Kite saw nobody write it; name it, if it is yours";
 

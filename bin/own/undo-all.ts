@@ -32,7 +32,7 @@ import {
   saveNote,
 } from "./own-notes.ts";
 import { hasState } from "./own-tree.ts";
-import type { FileState, OwnPart } from "./part.ts";
+import { type FileState, type OwnPart, settleOwn } from "./part.ts";
 import {
   editAlone,
   isSameEntry,
@@ -46,6 +46,7 @@ import {
   sweepBeside,
   type TakenFile,
   takeBack,
+  takenIn,
   unseen,
   whyLeft,
 } from "./take-back.ts";
@@ -120,6 +121,7 @@ async function takeAll(
   const owner = ownerKey(caller);
   const note = beginNote(world.paths.undone, { at: world.now(), worktree, owner, after });
   const files = await takeBack({ asker, git, part, note, waitMs });
+  await settleOwn(asker, texts, { worktree, isOwn: caller.isOwn, who: caller.owner }, takenIn(files));
   if (note.files.length === 0 && after === null) {
     dropNote(note);
     return nothingTaken(world, caller, files, before, json);
