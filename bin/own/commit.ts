@@ -1,6 +1,6 @@
 /** `kite commit` commits the caller's own lines of a shared checkout, and nobody else's. */
 
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Command } from "commander";
@@ -147,12 +147,23 @@ async function committed(
 
 async function chosenCommit(all: Committing, checkout: Checkout): Promise<number> {
   const { flags } = all;
+  await refuseUnknown(all, checkout);
   const chosen = await quiet(all);
   if (flags.dryRun === true) return dryRun(all, chosen);
   if (chosen.files.length === 0) return nothing(all, chosen, checkout);
   if (all.message.trim() === "") throw refused("the message is empty; nothing was committed");
   askOnce(all, chosen);
   return made(all, chosen);
+}
+
+/** Throws `Refused` for a named file that is not there and that no commit has, as git does. */
+async function refuseUnknown({ git, paths, worktree }: Committing, { head }: Checkout): Promise<void> {
+  for (const path of paths ?? []) {
+    if (lstatSync(join(worktree, path), { throwIfNoEntry: false }) !== undefined) continue;
+    const { code } = await git.run(["cat-file", "-e", `${head ?? "HEAD"}:${path}`]);
+    if (code !== 0)
+      throw refused(`no file ${path} is here, and the last commit has none; nothing was committed`);
+  }
 }
 
 /** Returns the message as git would clean it. */

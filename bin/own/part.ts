@@ -119,7 +119,10 @@ export async function pathsIn(
   for (const file of files) {
     const path = resolve(absolute(cwd, fileTyped(file)));
     // A link is meant itself, not what it leads to.
-    const real = path === worktree ? path : join(await realPath(cwd, dirname(path)), basename(path));
+    const real =
+      (await realPath(cwd, path)) === worktree
+        ? worktree
+        : join(await realPath(cwd, dirname(path)), basename(path));
     const near = relative(worktree, real);
     if (near === ".." || near.startsWith("../"))
       throw refused(`${file} is outside of the worktree ${worktree}`);
