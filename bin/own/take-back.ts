@@ -170,7 +170,7 @@ export async function editAlone(
 ): Promise<string | null> {
   try {
     const { error } = await editFile(asker, { path, version: null, write }, waitMs);
-    // An edit has its lock until the end of the turn. Nothing of the caller's is in the file any more.
+    // An edit has its lock until the end of the turn, and this one is over.
     if (asker.acting !== null) await asker.client.request("file_unlock", { ...asker.acting, file: path });
     return error;
   } catch (error) {
