@@ -240,3 +240,16 @@ describe("kite undo --all", () => {
     expect(world.read(dir, "a.txt")).toBe(ten);
   });
 });
+
+test("the guard does not hold kite's own forms, and one that is alone is told nothing", async () => {
+  const dir = repository("alone");
+  await world.write("a-bob", dir, "b.txt", "bob\n");
+  for (const line of ["kite undo --all", "kite try -- npm test", "kite move", "kite undo --all --back u-1"])
+    expect(await world.line("a-bob", dir, line, () => undefined)).toBe("");
+  expect((await undone(dir, "a-bob")).files.map(({ file, is }) => [file, is])).toEqual([["b.txt", "taken"]]);
+  expect(world.git(dir, "status", "--porcelain")).toBe("");
+  expect(await world.json(dir, ["undo", "--all", "nowhere.txt"], "a-bob")).toMatchObject({
+    ok: false,
+    code: "nothing_to_undo",
+  });
+});
