@@ -26,7 +26,7 @@ const guardLimits = {
   headShownMs: 5_000,
   headsShownMax: 64,
   /** Worktrees whose HEAD is kept, to tell who moved it. */
-  headsMax: 1_000,
+  headRowsMax: 1_000,
   /** Names tried for a folder in which nothing is. */
   foldersTriedMax: 100,
   /** Stash entries that one answer or notice names. */
@@ -63,6 +63,8 @@ const guardLimits = {
   whoseWorktreesMax: 50,
   /** Files checked after a shell command. */
   shellFilesMax: 1_000,
+  /** Longest wait of an edit for another agent's commit whose hook stashes or rewrites files. */
+  commitHookWaitMs: 20_000,
   /** How much older than its process a lock file may look: clocks of files and of processes tick apart. */
   lockFileSlackMs: 100,
   /** Names read in a folder of a git directory for the pattern of a command. */

@@ -92,10 +92,14 @@ async function historyOf(
     versions.push({ row, base: before ?? nothing });
   }
   const events: FileEvent<VersionRow["by"]>[] = [];
+  // The file may have had at first what was committed later: commits before that one say nothing of the lines since.
+  let isEarly = base !== null;
   for (const { row, base: before } of versions.toReversed()) {
     const content = await contentOf(row);
     if (content === null || isBinary(content)) continue;
-    events.push({ is: "committed", content: before }, { is: "written", by: row.by, content });
+    isEarly &&= base?.equals(before) === false;
+    if (!isEarly) events.push({ is: "committed", content: before });
+    events.push({ is: "written", by: row.by, content });
   }
   events.push({ is: "committed", content: head ?? nothing });
   return {

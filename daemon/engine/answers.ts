@@ -2,7 +2,8 @@
  * Matches each answer of the log to the caller that proposed the command.
  *
  * Invariants: a proposal is answered once; all output passes through the outbox, in the order of the log. If no caller
- * waits for a grant, or no client read a refusal kept for a retry, an entry of its own undoes it.
+ * waits for a grant, or no client read a refusal kept for a retry, an entry of its own undoes it. Earlier starts gave out the
+ * same numbers, but no step names one of theirs: `daemon_started` detaches their waiters first.
  */
 
 import { refuse } from "../../protocol/codes.ts";
@@ -235,11 +236,6 @@ export class Answers {
     return { node: this.#options.node, epoch: this.#options.epoch(), n };
   }
 
-  /** Whether this start made the proposal. Earlier starts gave out the same numbers. */
-  #isOfThisStart({ epoch }: Origin): boolean {
-    return epoch === this.#options.epoch();
-  }
-
   #take(n: number): Pending | undefined {
     const pending = this.#pending.get(n);
     this.#pending.delete(n);
@@ -287,11 +283,10 @@ export class Answers {
 
   #tell(event: CoreEvent): void {
     const { to } = event;
-    if (to !== undefined && this.#isOfThisStart(to)) this.#pending.get(to.n)?.caller.event?.(event);
+    if (to !== undefined) this.#pending.get(to.n)?.caller.event?.(event);
   }
 
   #answerWaiting({ to, reply, grant }: Answer): void {
-    if (!this.#isOfThisStart(to)) return;
     const pending = this.#take(to.n);
     if (pending !== undefined) pending.caller.answer(reply);
     else if (grant !== null) this.undelivered(to.n, grant);

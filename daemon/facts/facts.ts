@@ -12,6 +12,7 @@ import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type Changed, ChangeFacts, type CommitDiff, commitDiff } from "./git/changes.ts";
 import { CommitFacts, type CommitMark, type StashList, stashList } from "./git/commits.ts";
 import { HeadFacts } from "./git/head.ts";
+import { type CommitHooks, commitHooks } from "./git/hooks.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
 import { type GitProcess, gitProcesses } from "./git/running.ts";
 import { type FileState, WorkFacts } from "./git/status.ts";
@@ -86,6 +87,8 @@ export interface Facts {
     mark: CommitMark,
     files: readonly string[],
   ): Promise<ReadonlyMap<string, string> | Unreachable>;
+  /** The hooks that a commit in the repository runs. */
+  commitHooks(place: GitPlace): Promise<CommitHooks | Unreachable>;
   /** The git processes that run and may hold a lock file of a repository. */
   gitProcesses(): Promise<readonly GitProcess[]>;
   /** At most `limits.namesReadMax` names in a folder; none if it cannot be read. */
@@ -147,6 +150,10 @@ export function outsideFacts(
     commits: (place, mark, files) => commits.commits(place, mark, files),
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
+    commitHooks: async place => {
+      const common = await git.commonDirOf(place.gitDir);
+      return typeof common === "string" ? commitHooks({ outside, paths }, gitChild, place, common) : common;
+    },
     gitProcesses,
     names: folder => namesIn(outside, folder),
     stashes: place => stashList(outside, git, place),

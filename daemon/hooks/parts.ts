@@ -16,7 +16,14 @@ import { Baselines, SeenWrites, Writers } from "../worktree/writers.ts";
 import { NotedDecisions, OpenCalls, ToolFailures, ToolUses } from "./calls.ts";
 import { HookLocks } from "./edits/edit-lock.ts";
 import { OwnFiles } from "./edits/own-files.ts";
-import { GuardConfirmations, HeadLines, LineEdits, RunningGitCommands, StashLines } from "./guard/memory.ts";
+import {
+  GuardConfirmations,
+  HeadLines,
+  HookedCommits,
+  LineEdits,
+  RunningGitCommands,
+  StashLines,
+} from "./guard/memory.ts";
 import { fileNotes, firstDenials, mergeRisks, Notices, Pending, terminalCounts } from "./notices.ts";
 import type { HookPoints } from "./points.ts";
 import { PeerMemory, SessionWorks } from "./session-work.ts";
@@ -45,7 +52,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
   const { adapters, paths, config, outside, trusted, trustedIn, onProblem } = options;
   const { facts } = services;
   const { repository } = facts;
-  const [writers, baselines] = [new Writers(), new Baselines(facts)];
+  const [writers, baselines, commits] = [new Writers(), new Baselines(facts), new HookedCommits()];
   return {
     /** The clients' entries: who they are, and what their events said of themselves. */
     entry: {
@@ -69,7 +76,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
     },
     /** What edits leave for later events: their requests, their writes, and whom a freed file wakes. */
     edits: {
-      locks: new HookLocks({ ...services, writers, baselines }),
+      locks: new HookLocks({ ...services, writers, baselines, commits }),
       wakes: new HookWakes(),
       writers,
       seenWrites: new SeenWrites(),
@@ -82,6 +89,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
       stashLines: new StashLines(),
       lineEdits: new LineEdits(),
       heads: new HeadLines(),
+      commits,
     },
     notes: noticeBoard(),
     /** Calls of tools under way, and what came of those before. */

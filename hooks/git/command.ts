@@ -81,23 +81,32 @@ const committing: Options = {
   ],
 };
 
-/** With paths it commits these alone, whatever else is staged. */
 const commit: Rule = (args, { input }) => {
   const parsedArgs = readArguments(args, committing);
+  const reach = committed(parsedArgs);
+  if (reach === null) return null;
+  const message = messageOf(parsedArgs, input);
+  return {
+    ...reach,
+    ...(message === null ? {} : { message }),
+    ...(has(parsedArgs, "-n", "--no-verify") ? { skipsHooks: true } : {}),
+  };
+};
+
+/** With paths it commits these alone, whatever else is staged. */
+function committed(parsedArgs: Arguments): Reach | null {
   const paths = operands(parsedArgs);
   if (has(parsedArgs, "--dry-run", "--short", "--porcelain", "--long")) return null;
   const includes = has(parsedArgs, "-i", "--include");
-  const words = messageOf(parsedArgs, input);
-  const said = words === null ? {} : { message: words };
-  if (has(parsedArgs, "-a", "--all")) return { ...takeAll("commit -a", all, true), ...said };
-  if (has(parsedArgs, "--pathspec-from-file")) return { ...takeAll("commit", unclear, includes), ...said };
+  if (has(parsedArgs, "-a", "--all")) return takeAll("commit -a", all, true);
+  if (has(parsedArgs, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
   if (has(parsedArgs, "-p", "--patch", "--interactive")) return index("commit", pathsOrAll(paths), true);
   // With --include it also commits whatever else is staged.
   if (paths.length > 0 && includes)
-    return { ...takeAll("commit -i", pathsOf(paths), true), also: index("commit", all, true), ...said };
-  if (paths.length > 0) return { ...takeAll("commit", pathsOf(paths)), ...said };
-  return { ...index("commit", all, !has(parsedArgs, "-o", "--only")), ...said };
-};
+    return { ...takeAll("commit -i", pathsOf(paths), true), also: index("commit", all, true) };
+  if (paths.length > 0) return takeAll("commit", pathsOf(paths));
+  return index("commit", all, !has(parsedArgs, "-o", "--only"));
+}
 
 /** The words that give the commit its message; null: there are none, or only the shell knows them. */
 function messageOf({ options }: Arguments, input: string | null): readonly string[] | null {

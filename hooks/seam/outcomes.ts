@@ -1,8 +1,7 @@
 /** What came of an action. */
 
 import type { Refusal } from "../../protocol/codes.ts";
-import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
-import type { HeadPlace } from "../../protocol/heads.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding, HeadPlace } from "../../protocol/guard.ts";
 import type { FileLockReply, LockUse } from "../../protocol/schemas/lock.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { WorkedOn } from "../../protocol/schemas/session.ts";
@@ -122,7 +121,7 @@ export interface TakenNote {
   readonly other: string;
   /** The command's name for people: `git commit -a`. */
   readonly command: string;
-  /** The commit's id, abbreviated; null if there is none, or if it is not known. */
+  /** The commit's id, abbreviated; of discarded work that of a stash entry. Null if there is none, or if it is not known. */
   readonly commit: string | null;
 }
 

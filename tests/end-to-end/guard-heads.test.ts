@@ -277,6 +277,18 @@ describe("whoever works there", () => {
     expect(await prompt(cyd, dir)).toContain('on branch "main" now');
   });
 
+  it("hears nothing of what moved while it was alone there", async () => {
+    const { dir, ann, bob } = await scene();
+    await prompt(ann, dir);
+    await w.ends(bob, dir);
+    shell(dir, "git switch -q topic");
+    const cyd = `cyd${count}`;
+    await w.event(cyd, dir, { hook_event_name: "SessionStart", source: "startup" });
+    expect([await prompt(cyd, dir), await prompt(ann, dir)]).toEqual(["", ""]);
+    shell(dir, "git switch -q main");
+    expect(await prompt(ann, dir)).toContain('on branch "main" now, and was on branch "topic" before');
+  });
+
   it("hears nothing that cannot be read, and nothing is refused", async () => {
     const { dir, ann, bob } = await scene();
     await prompt(ann, dir);
@@ -354,6 +366,33 @@ describe("an operation in progress", () => {
     const { dir, bob } = await stopped("git merge topic");
     const agent = { agent_id: "a0954b2b04fdf61ec", agent_type: "helper" };
     expect(verdict(await line(bob, dir, "git merge --abort", agent))).toBe("runs");
+  });
+});
+
+describe("lists", () => {
+  const rowsOf = async (dir: string) => {
+    const client = await w.client();
+    const reply = await client.ask({ type: "query", target: "sessions", project: dir });
+    client.destroy();
+    return (reply["rows"] as { branch: string | null; head?: string }[]).map(({ branch, head }) => [
+      branch,
+      head,
+    ]);
+  };
+
+  it("show where HEAD is now, what is in progress, and whose it is", async () => {
+    const { dir, bob } = await stopped("git merge topic");
+    expect(await rowsOf(dir)).toEqual([
+      ["main", `main, merging (of ${bob})`],
+      ["main", `main, merging (of ${bob})`],
+    ]);
+    const cyd = `cyd${count}`;
+    const begins = { hook_event_name: "SessionStart", source: "startup" };
+    expect(read(await w.event(cyd, dir, begins))).toContain(`"main, merging (of ${bob})"`);
+    shell(dir, "git merge --abort && git switch -q topic");
+    expect((await rowsOf(dir))[0]).toEqual(["topic", undefined]);
+    shell(dir, "git checkout -q --detach");
+    expect((await rowsOf(dir))[0]).toEqual([null, `detached at ${head(dir).slice(0, 10)}`]);
   });
 });
 

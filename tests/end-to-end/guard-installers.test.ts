@@ -125,6 +125,18 @@ describe("an installer", () => {
     expect(await w.line(ann, dir, "git checkout -- package-lock.json")).toBe("");
   });
 
+  it("behind kite lock takes the lock that its own line has already", async () => {
+    const { dir, bob } = await w.scene(project);
+    const ran = await begin(bob, dir, "kite lock package.json -- npm install");
+    expect(await ran.said).toBe("");
+    const client = await w.client();
+    const asks = { type: "file_lock", id: bob, file: `${dir}/package.json`, bind: true, waitMs: 0 };
+    expect(await client.ask(asks)).toMatchObject({ ok: true });
+    client.destroy();
+    await ran.ends();
+    while ((await held(dir)).length > 0);
+  });
+
   it("of an agent on its own is neither refused nor held by a gate", async () => {
     const dir = w.copy("alone-installs", project.committed, firstCommit);
     w.put(dir, ".kite/config.json", '{"gates": "strict"}');

@@ -166,7 +166,7 @@ describe("where git finds the working tree", () => {
     const { dir, ann, bob } = await w.scene(both);
     const said = await w.line(bob, dir, "git config core.bare true");
     expect(said.split("\n")).toEqual([
-      `Kite: this command line did not run yet: \`git config core.bare\` in it changes the repository of "${dir}" for everyone: git fails in a checkout in which others work.`,
+      `Kite: this command line did not run yet: \`git config core.bare\` in it would change the repository of "${dir}" for everyone: git fails in a checkout in which others work.`,
       expect.stringContaining(`"${nameOfId(ann)}" works in`),
       `What to do: leave it. For a bare repository of your own: git clone --bare ${dir} DIRECTORY`,
       "If you mean all of them, send exactly the same command again: it will run.",
@@ -301,7 +301,7 @@ describe("a folder of dependencies that is a link out of the worktree", () => {
       );
     const all = await w.asks(guest, tree, "npm ci && git config core.bare true");
     expect(all).toContain("`npm ci` in it would empty");
-    expect(all).toContain("`git config core.bare` in it changes");
+    expect(all).toContain("`git config core.bare` in it would change");
     expect(await w.asks(guest, tree, "npm ci && git config core.bare true")).toBe("");
   });
 
@@ -330,6 +330,28 @@ describe("a folder of dependencies that is a link out of the worktree", () => {
     w.put(dir, "node_modules/a.js", "a\n");
     symlinkSync(`${dir}/node_modules`, `${tree}/node_modules`);
     expect(await w.line("linked-only", tree, "rm -rf node_modules/* && npm ci --version; true")).toBe("");
+  });
+});
+
+describe("where the guard does not refuse", () => {
+  it.each(["warn", "off"] as const)("%s: the line runs, with a word or without", async mode => {
+    await w.restart(mode);
+    const { dir, ann, bob } = await w.scene(both);
+    const tree = `${dir}-warned`;
+    w.git(dir, "worktree", "add", "-q", tree);
+    w.put(dir, "node_modules/a.js", "a\n");
+    symlinkSync(`${dir}/node_modules`, `${tree}/node_modules`);
+    const words = (said: string) => (said === "" ? [] : said.split("\n").map(line => line.slice(0, 40)));
+    const said = [
+      await w.asks(bob, dir, "git config core.bare true"),
+      await w.asks(bob, tree, "rm -rf node_modules/*"),
+    ];
+    if (mode === "off") return expect(said).toEqual(["", ""]);
+    for (const one of said) {
+      expect(words(one)).toHaveLength(3);
+      expect(one).toContain(nameOfId(ann));
+      expect(one).toMatch(/^Kite: `[^`]*` will .*The command line runs anyway\.\n.*\nNext time: /);
+    }
   });
 });
 

@@ -73,6 +73,20 @@ async function undone(dir: string, session: string, ...words: string[]): Promise
 }
 
 describe("kite undo --all", () => {
+  test("leaves others' lines where the file had at first what was committed later", async () => {
+    const dir = repository("early");
+    const bobs = ten.replace("3\n", "bob\n");
+    const cyds = bobs.replace("1\n", "cyd\n");
+    await world.write("e-bob", dir, "a.txt", bobs);
+    await world.write("e-cyd", dir, "a.txt", cyds);
+    await world.write("e-dan", dir, "a.txt", cyds.replace("7\n", "dan\n"));
+    expect((await world.kite(dir, ["commit", "-m", "bob's", "a.txt"], "e-bob")).code).toBe(0);
+    await undone(dir, "e-cyd");
+    expect(world.read(dir, "a.txt")).toBe(bobs.replace("7\n", "dan\n"));
+    await undone(dir, "e-cyd");
+    expect(world.read(dir, "a.txt")).toBe(bobs.replace("7\n", "dan\n"));
+  });
+
   test("takes the caller's lines alone, of a file that two write, and brings them back by its one line", async () => {
     const dir = repository("lines");
     const anns = ten.replace("3\n", "ann\n");

@@ -364,6 +364,19 @@ describe.each(places)("over $name", ({ make }) => {
     });
   });
 
+  it("what an earlier start's request waited for is no answer to one of the same number", async () => {
+    const w = await open();
+    await w.lock("a", "x");
+    const earlier = await w.lock("b", "x");
+    await w.start();
+    await w.lock("c", "y");
+    let waiting = await w.lock("d", "y");
+    while (waiting.n < earlier.n) waiting = await w.lock(`d${waiting.n}`, "y");
+    expect(waiting.n).toBe(earlier.n);
+    await w.unlock("a", "x");
+    expect([waiting.parked, waiting.replies, w.count("lock_undelivered")]).toEqual([true, [], 0]);
+  });
+
   it("a start finds everything as it was, under a new epoch", async () => {
     const w = await open();
     await w.lock("a", ["x", "y"]);

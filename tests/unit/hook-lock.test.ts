@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Actor, FileRef } from "../../daemon/core/frame/actors.ts";
 import { HookLocks, keptAgainst } from "../../daemon/hooks/edits/edit-lock.ts";
 import { HookFailures } from "../../daemon/hooks/edits/own-files.ts";
+import { HookedCommits } from "../../daemon/hooks/guard/memory.ts";
 import type { Call } from "../../daemon/server/call.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { Baselines, Writers } from "../../daemon/worktree/writers.ts";
@@ -25,6 +26,7 @@ describe("a wait for the lock of an edit", () => {
   let baselines: Baselines;
   let writers: Writers;
   let hooks: Hook[];
+  let commits: HookedCommits;
   let locked: WorkCount;
   /** What files look like that are not as they were, by path. */
   const looks = new Map<string, string>();
@@ -50,7 +52,8 @@ describe("a wait for the lock of an edit", () => {
     const presence = new PresenceTable(clock);
     baselines = new Baselines(facts);
     writers = new Writers();
-    locks = new HookLocks({ engine, clock, facts, presence, baselines, writers } as never);
+    commits = new HookedCommits();
+    locks = new HookLocks({ engine, clock, facts, presence, baselines, writers, commits } as never);
   }
 
   function fileRef(file: string): FileRef {
@@ -77,9 +80,15 @@ describe("a wait for the lock of an edit", () => {
     readonly change: () => Promise<{ readonly changedBy: unknown; readonly changedFile: string | null }>;
 
     /** `reads`: false where the process dies unseen, so that the answer finds nobody. */
-    constructor({ toolUseId = "toolu_1", reads = true, name = "a.ts", more = [] as readonly string[] } = {}) {
+    constructor({
+      toolUseId = "toolu_1",
+      reads = true,
+      name = "a.ts",
+      more = [] as readonly string[],
+      waitMs = 50_000,
+    } = {}) {
       const call = { connection: this, park: () => undefined } as unknown as Call;
-      const ask = { session: "bob", toolUseId, waitMs: 50_000, promptId: "p", ancestors: [], cwd: "/p" };
+      const ask = { session: "bob", toolUseId, waitMs, promptId: "p", ancestors: [], cwd: "/p" };
       const files = [name, ...more].map(fileRef);
       const asked = locks.ask({ call, observes: false }, { ...ask, files, yieldMs: 15_000 }, bob);
       this.change = async () => (await asked.waited).change;
@@ -130,6 +139,73 @@ describe("a wait for the lock of an edit", () => {
     for (const hook of hooks) hook.report();
     await world.settle();
   }
+
+  describe("behind another agent's commit whose hook may change files", () => {
+    const commit = {
+      actor: { session: "alice", agent: null, incarnation: 0 },
+      prompt: null,
+      place: { worktree: "/p", gitDir: "/p/.git" },
+      project: "/p",
+      hooks: "h",
+      stashes: null,
+      isPlain: true,
+    };
+
+    test("it is told that it waits, is granted the lock at the commit's end, and told what changed meanwhile", async () => {
+      commits.began("c", commit, true);
+      const [hook, twice] = [new Hook(), new Hook()];
+      await settle();
+      expect([hook.told, twice.told, hook.heard, world.holder("a.ts") ?? null]).toEqual([1, 1, null, null]);
+      looks.set("/p/a.ts", "formatted");
+      commits.endWait("c");
+      await settle();
+      expect([hook.heard, twice.heard, world.holder("a.ts") ?? null]).toEqual([true, true, "bob"]);
+      expect(await hook.change()).toMatchObject({ changedFile: "/p/a.ts" });
+    });
+
+    test("it still waits for whoever holds the file", async () => {
+      commits.began("c", commit, true);
+      await hold();
+      const hook = new Hook();
+      commits.endWait("c");
+      await settle();
+      expect([hook.heard, world.holder("a.ts") ?? null]).toEqual([null, "alice"]);
+      await free();
+      await settle();
+      expect([hook.heard, world.holder("a.ts") ?? null]).toEqual([true, "bob"]);
+    });
+
+    test("if its last hook is gone, it asks for nothing", async () => {
+      commits.began("c", commit, true);
+      const hook = new Hook();
+      await settle();
+      hook.kill();
+      commits.endWait("c");
+      await settle();
+      expect([hook.heard, world.holder("a.ts") ?? null]).toEqual([null, null]);
+      const next = new Hook();
+      await settle();
+      expect([next.heard, world.holder("a.ts") ?? null]).toEqual([true, "bob"]);
+    });
+
+    test("no longer than it may wait, if the commit takes longer", async () => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      try {
+        commits.began("c", commit, true);
+        const hook = new Hook({ waitMs: 8_000 });
+        await settle();
+        vi.advanceTimersByTime(7_999);
+        await settle();
+        expect(hook.heard).toBeNull();
+        vi.advanceTimersByTime(1);
+        await settle();
+        expect([hook.heard, world.holder("a.ts") ?? null]).toEqual([true, "bob"]);
+        commits.endWait("c");
+      } finally {
+        vi.useRealTimers();
+      }
+    });
+  });
 
   test("both wait, and one is lost: the other is granted the lock, which stays its own", async () => {
     for (const lost of [0, 1]) {

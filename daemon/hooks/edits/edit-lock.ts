@@ -25,6 +25,7 @@ import type { Call } from "../../server/call.ts";
 import { lockCommand } from "../../sessions/proposals.ts";
 import { nameOf } from "../../views/sessions.ts";
 import type { Baselines, Writer, Writers, Writing } from "../../worktree/writers.ts";
+import type { HookedCommits } from "../guard/memory.ts";
 
 // Who keeps a lock until its work is done.
 
@@ -88,6 +89,7 @@ export type LockAction = Extract<HookAction, { do: "lock" }>;
 
 /** What decisions are made with, which outlive their events. */
 interface LockServices extends Services {
+  readonly commits: Pick<HookedCommits, "over">;
   readonly baselines: Baselines;
   readonly writers: Writers;
 }
@@ -150,6 +152,10 @@ interface ParkedFile {
   readonly stamps: Promise<readonly (string | null)[]>;
 }
 
+const unasked = -1;
+
+type Commit = NonNullable<ReturnType<HookedCommits["over"]>>;
+
 /** One tool use's lock and the hooks that wait for it. */
 interface PendingEditLock {
   readonly action: HookAsk;
@@ -157,7 +163,7 @@ interface PendingEditLock {
   /** What `HookLocks` finds it by. */
   readonly key: string;
   readonly beganMs: number;
-  /** The number of its proposal. */
+  /** The number of its proposal; `unasked`: it waits for a commit before. */
   n: number;
   readonly waited: Promise<Waited>;
   readonly resolve: (waited: Waited) => void;
@@ -251,7 +257,7 @@ export class HookLocks {
       actor,
       key,
       beganMs,
-      n: 0,
+      n: unasked,
       waited,
       resolve,
       calls: new Set(),
@@ -261,11 +267,38 @@ export class HookLocks {
       isDecided: false,
     };
     this.#asked.set(key, pending);
-    pending.n = services.engine.submit(commandOf(services, action, actor), {
+    const commit = mayWait && action.waitMs > 0 ? services.commits.over(services, actor, action.files) : null;
+    if (commit === null) this.#submit(pending, action);
+    else void this.#submitAfter(pending, commit);
+    return pending;
+  }
+
+  #submit(pending: PendingEditLock, action: HookAsk): void {
+    const services = this.#services;
+    pending.n = services.engine.submit(commandOf(services, action, pending.actor), {
       answer: reply => this.#answer(pending, reply),
       parked: () => this.#park(pending),
     });
-    return pending;
+  }
+
+  /** Waits for another actor's commit, whose hook may change the files, before it asks: as long as it may wait at most. */
+  async #submitAfter(pending: PendingEditLock, { actor: blocker, over }: Commit): Promise<void> {
+    const services = this.#services;
+    const { action, beganMs } = pending;
+    const files = action.files.map(file => parkedFile(services, file, false));
+    pending.parked = { blocker, before: nameOf(services, blocker), files };
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, action.waitMs);
+    });
+    await Promise.race([over, late]);
+    clearTimeout(timer);
+    // Given up meanwhile.
+    if (this.#asked.get(pending.key) !== pending) return;
+    this.#submit(pending, {
+      ...action,
+      waitMs: Math.max(0, action.waitMs - (services.clock.now() - beganMs)),
+    });
   }
 
   #join(pending: PendingEditLock, call: Call): void {
@@ -298,7 +331,7 @@ export class HookLocks {
     const { state } = services.engine;
     this.queued.set(pending.n, pending);
     const ask = { actor, files: action.files, ticket: state.seq, ancestors: action.ancestors };
-    pending.parked = parkedNow(services, ask);
+    pending.parked ??= parkedNow(services, ask);
     if (calls.size === 0) this.#abandon(pending);
     // Locked since the request was made.
     else if (keptAgainst(state, ask) !== null) this.#giveUp(pending);
@@ -309,7 +342,7 @@ export class HookLocks {
   #abandon(pending: PendingEditLock): void {
     this.queued.delete(pending.n);
     this.#drop(pending);
-    this.#services.engine.abandon(pending.n);
+    if (pending.n !== unasked) this.#services.engine.abandon(pending.n);
     this.#settleGivenUp(pending, refuse("lock_given_up", "the connection closed"), true);
   }
 
@@ -366,8 +399,7 @@ export class HookLocks {
 
 /** What the files are like when a wait begins, and who blocks it. */
 function parkedNow(services: LockServices, ask: Ask): Parked {
-  const { engine, writers } = services;
-  const { locks } = engine.state;
+  const { locks } = services.engine.state;
   const blocker = firstBlocker(locks, ask);
   return {
     blocker: blocker?.actor ?? null,
@@ -376,10 +408,15 @@ function parkedNow(services: LockServices, ask: Ask): Parked {
       // Of a directory's lock nobody knows which file below it is written.
       const held = blocker?.by === "hold" && blocker.hold.dir ? blocker.hold : undefined;
       const { flights = [] } = locks.holds.get(file.key) ?? held ?? {};
-      const stamps = stampsOf(services, file, flights.length > 0);
-      return { file, wrote: writers.last(file.key), writing: writers.unreported(file.key), stamps };
+      return parkedFile(services, file, flights.length > 0);
     }),
   };
+}
+
+function parkedFile(services: LockServices, file: FileRef, isWriting: boolean): ParkedFile {
+  const { writers } = services;
+  const stamps = stampsOf(services, file, isWriting);
+  return { file, wrote: writers.last(file.key), writing: writers.unreported(file.key), stamps };
 }
 
 /** Tells the client that its hook waits. The connection's other requests are answered meanwhile. */

@@ -28,6 +28,7 @@ import {
   rulesFor,
   toolOf,
 } from "../event.ts";
+import { commitEnds } from "../guard/commit-hooks.ts";
 import { releaseIndexes } from "../guard/guard.ts";
 import { headLineEnds } from "../guard/heads.ts";
 import { lineFlight, noteStashes } from "../guard/memory.ts";
@@ -139,6 +140,7 @@ export async function shellEnd(
   parts.calls.uses.ended(toolUseId);
   const actor = event.actor(action);
   if (!isLive(event, action.session)) {
+    guard.commits.endWait(toolUseId);
     for (const part of points)
       part.lineEnded?.({ actor, toolUseId, program, changed: [], wallMs: clock.wall() });
     return { did: "shell_end", ok: true };
@@ -155,7 +157,11 @@ export async function shellEnd(
   const changed = (await changedWhile(event, edits, actor, ranMs, since)).filter(
     ({ key }) => !byGit.has(key),
   );
-  await noteShell(event, actor, ancestors, changed);
+  const { commits, stashLines } = guard;
+  const stashed = await commitEnds(event, commits, stashLines, toolUseId, ancestors, changed);
+  commits.endWait(toolUseId);
+  const written = changed.filter(({ key }) => !stashed.has(key));
+  await noteShell(event, actor, ancestors, written);
   const returned = await noteReturned(event, actor, ancestors, line.settled);
   const wallMs = clock.wall();
   const ended = { actor, toolUseId, program, changed: [...changed, ...returned], wallMs };

@@ -10,7 +10,7 @@
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor } from "../../core/frame/actors.ts";
+import type { Actor, FileRef } from "../../core/frame/actors.ts";
 import { holdsOf } from "../../core/locks/release.ts";
 import type { State } from "../../core/state.ts";
 import type { Hold } from "../../core/tables/base-state.ts";
@@ -27,9 +27,10 @@ import { type ActionOf, ancestorsOf, contested, type HookEvent, leadOf } from ".
 import type { Needs } from "../parts.ts";
 import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
+import { commitBegins } from "./commit-hooks.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, workOf } from "./findings.ts";
 import { headCandidates, headLineBegins } from "./heads.ts";
-import { lineKey, type Versions } from "./memory.ts";
+import { lineKey, type Reached, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
 import { sharedCandidates } from "./shared-places.ts";
@@ -114,14 +115,7 @@ async function looked(
   const me: Asking = { actor, ancestors: await ancestorsOf(event, action), lead: leadOf(parts, actor) };
   const aliased = await aliasedBy(event, action);
   const { placed, unchecked } = await placesOf(event, me, action, [...action.commands, ...aliased]);
-  const indexes = new Map(
-    placed.flatMap(({ place, blind, isSupposed, command: { needsIndex = true } }) =>
-      blind === undefined && !isSupposed && needsIndex
-        ? [[place.gitDir, indexOf(event, place)] as const]
-        : [],
-    ),
-  );
-  const files = [...indexes.values()];
+  const files = indexesOf(event, placed);
   let waits: Pick<Looked, "waitedMs" | "before"> = { waitedMs: 0, before: null };
   let refused: HookOutcome | null = null;
   if (files.length > 0) {
@@ -152,17 +146,38 @@ async function looked(
     // The line will not run.
     await releaseIndexes(event, actor, action.toolUseId);
   } else {
-    const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
-    parts.guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
-    const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
-    headLineBegins(parts.guard.heads, actor, action.toolUseId, placed);
-    parts.guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
+    await lineBegins(event, parts, action, actor, { placed, reached, stashing });
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen, unseenStashes(stashing)].filter(why => why !== null);
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
   return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), passed };
+}
+
+/** What is known of a line that runs. */
+interface Known {
+  readonly placed: readonly Placed[];
+  readonly reached: readonly Reached[];
+  readonly stashing: readonly StashUsers[];
+}
+
+/** The line will run: notes what its end has to be compared with. */
+async function lineBegins(
+  event: HookEvent,
+  { guard: memory, config }: Needs<LineParts>,
+  action: Guard,
+  actor: Actor,
+  { placed, reached, stashing }: Known,
+): Promise<void> {
+  const { toolUseId, promptId: prompt } = action;
+  const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
+  memory.gitCommands.began(toolUseId, await lineFor(event, known, reached));
+  const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt }));
+  memory.stashLines.began(toolUseId, lists, other => isAlive(event.engine.state, other));
+  headLineBegins(memory.heads, actor, toolUseId, placed);
+  const holds = config.settings.values.treeGuard === "deny";
+  await commitBegins(event, memory.commits, actor, action, placed, holds);
 }
 
 /** What stands against the line besides files: stash entries, worktrees of sessions, and what all share. */
@@ -177,6 +192,15 @@ async function furtherCandidates(
     ...displacedCandidates(event, me, placed),
     ...(await sharedCandidates(event, me.actor, placed)),
   ];
+}
+
+/** The indexes that the commands write, each once. */
+function indexesOf(services: Services, placed: readonly Placed[]): readonly FileRef[] {
+  const writing = placed.filter(
+    ({ blind, isSupposed, command: { needsIndex = true } }) =>
+      blind === undefined && !isSupposed && needsIndex,
+  );
+  return [...new Map(writing.map(({ place }) => [place.gitDir, indexOf(services, place)])).values()];
 }
 
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */
@@ -233,8 +257,10 @@ function heldBy(state: State, actor: Actor): Hold[] {
 export async function releaseIndex(
   event: HookEvent,
   action: ActionOf<"release_index">,
+  { guard: { commits } }: Needs<"guard">,
 ): Promise<HookOutcome | null> {
   const actor = event.actor(action);
+  commits.turnEnded(actor, null);
   const taken = heldBy(event.engine.state, actor).filter(isIndex);
   for (const flight of new Set(taken.flatMap(hold => hold.flights)))
     await releaseIndexes(event, actor, flight);

@@ -6,6 +6,7 @@ import { BoundedMap } from "../../bounded-map.ts";
 import { type Actor, actorKey, type FileRef, sameActor } from "../../core/frame/actors.ts";
 import type { State } from "../../core/state.ts";
 import type { DirtyFile } from "../../core/tables/base-state.ts";
+import { pathOf } from "../../core/tables/naming.ts";
 import { stashesOf } from "../../core/tables/uncommitted.ts";
 import type { CommitMark } from "../../facts/git/commits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
@@ -217,6 +218,12 @@ export class StashLines {
     }
   }
 
+  /** Whether a line of another session runs that may make entries in the project's list. */
+  isBeside(project: string, { session }: Pick<Actor, "session">): boolean {
+    const rows = [...this.#rows.values()].flat();
+    return rows.some(row => row.project === project && row.actor.session !== session && !row.isOver);
+  }
+
   /** The entries that lines of other sessions found and may be taking. */
   besides(line: StashLine): ReadonlySet<string> {
     return new Set(this.#beside(line).flatMap(({ before, isOver }) => (isOver ? [] : [...before])));
@@ -342,4 +349,108 @@ export class HeadLines {
   latest(actor: Actor) {
     return this.#latest.get(actorKey(actor));
   }
+}
+
+// Commits whose hook may stash or rewrite files, while their lines run, and those for which edits of others wait.
+
+/** A commit's line that runs. */
+export interface RunningCommit {
+  readonly actor: Actor;
+  /** The prompt whose turn runs it; null if the event names none. */
+  readonly prompt: string | null;
+  readonly place: GitPlace;
+  readonly project: string;
+  /** A digest of the repository and its hooks. */
+  readonly hooks: string;
+  /** Commits of the stash entries before it; null: the list could not be read. */
+  readonly stashes: ReadonlySet<string> | null;
+  /** The line is git commands alone: what changes while it runs, git or the hook changed. */
+  readonly isPlain: boolean;
+}
+
+/** A commit for which edits wait, until `over` resolves. */
+interface Held {
+  readonly actor: Actor;
+  readonly place: GitPlace;
+  readonly over: Promise<void>;
+  readonly end: () => void;
+}
+
+export class HookedCommits {
+  readonly #running = new BoundedMap<string, RunningCommit>({
+    entriesMax: limits.guardToldMax,
+    weightMax: limits.guardToldFilesMax,
+    weightOf: ({ stashes }) => stashes?.size ?? 0,
+  });
+  /** Each leaves after `limits.commitHookWaitMs`; at most `limits.guardToldMax` at a time. */
+  readonly #held = new Map<string, Held>();
+  /** Hooks that were seen to stash or to change files. */
+  readonly #seen = new BoundedMap<string, true>({ entriesMax: limits.guardToldMax });
+
+  /** The line begins. With `holds`, edits of others in its worktree wait for it. */
+  began(toolUseId: string, commit: RunningCommit, holds: boolean): void {
+    this.#running.set(toolUseId, commit);
+    if (!holds || this.#held.has(toolUseId) || this.#held.size >= limits.guardToldMax) return;
+    let end = () => {};
+    const over = new Promise<void>(resolve => {
+      end = resolve;
+    });
+    const { actor, place } = commit;
+    const timer = setTimeout(() => this.endWait(toolUseId), limits.commitHookWaitMs);
+    timer.unref();
+    void over.then(() => clearTimeout(timer));
+    this.#held.set(toolUseId, { actor, place, over, end });
+  }
+
+  /** The line has ended, or waits for a person: edits go on. */
+  endWait(toolUseId: string): void {
+    const held = this.#held.get(toolUseId);
+    this.#held.delete(toolUseId);
+    held?.end();
+  }
+
+  /** Returns the line, if it is a commit whose hook may change files. */
+  ended(toolUseId: string): RunningCommit | null {
+    const commit = this.#running.get(toolUseId) ?? null;
+    this.#running.delete(toolUseId);
+    return commit;
+  }
+
+  /** Lets edits go on behind the lines of an actor of which no end was reported, but not those of the turn of `keepPrompt`. */
+  turnEnded({ session, agent }: Pick<Actor, "session" | "agent">, keepPrompt: string | null): void {
+    for (const [toolUseId, { actor, prompt }] of [...this.#running.entries()])
+      if (
+        actor.session === session &&
+        actor.agent === agent &&
+        (keepPrompt === null || prompt !== keepPrompt)
+      )
+        this.endWait(toolUseId);
+  }
+
+  /** The commit of another actor for which an edit of these files has to wait; null: none. Costs nothing where none runs. */
+  over({ engine }: Pick<Services, "engine">, actor: Actor, files: readonly FileRef[]): Held | null {
+    if (this.#held.size === 0) return null;
+    const worktrees = [...engine.state.sessions.worktrees.keys()];
+    for (const held of this.#held.values()) {
+      const { worktree, gitDir } = held.place;
+      if (sameActor(held.actor, actor)) continue;
+      const inner = worktrees.filter(other => isBelow(other, worktree));
+      const isIn = (path: string) =>
+        isBelow(path, worktree) && ![gitDir, ...inner].some(other => isBelow(path, other));
+      if (files.some(file => isIn(pathOf(file)))) return held;
+    }
+    return null;
+  }
+
+  noteSeen(hooks: string): void {
+    this.#seen.set(hooks, true);
+  }
+
+  hasSeen(hooks: string): boolean {
+    return this.#seen.has(hooks);
+  }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path.startsWith(`${folder}/`);
 }

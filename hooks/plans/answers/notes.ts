@@ -82,6 +82,8 @@ function takenLine({ what, files, more, command, commit }: TakenNote, who: strin
     const look = commit === null ? "git log -1" : `git show ${commit}`;
     return `- ${by} committed your uncommitted work in ${all}${where}: check it (${look}) before you go on, and do not commit it again.`;
   }
+  if (commit !== null)
+    return `- a hook of ${by} put your uncommitted work into a stash entry and left it there: ${all}. Read the files again before you go on. What they lack is in the entry: git stash show --include-untracked -p ${commit}`;
   const stashed = command.startsWith("git stash") ? " It may be in a stash: git stash list." : "";
   return `- ${by} removed your uncommitted work from the working tree: ${all}. Read the files again before you go on, and ask ${who} for the work.${stashed}`;
 }

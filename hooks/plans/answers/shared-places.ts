@@ -89,7 +89,7 @@ function sharedText(
       `${quote(one.who, limits.nameBytes)} works in ${quote(nearPath(one.worktree, cwd), limits.pathBytes)}`,
   );
   const notes = `${frame} ${[...where, ...names, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ")}.`;
-  const what = `\`${by.name}\` in it ${does}`;
+  const what = `\`${by.name}\` ${isHeld ? "in it would" : "will"} ${does}`;
   return isHeld
     ? [
         `Kite: this command line did not run yet: ${what}.`,
@@ -112,7 +112,7 @@ function ofSetting({ key, value }: TreeSetting, worktree: string): SharedWords {
   const what = key === "core.bare" ? "git fails in a checkout" : "git works on other files than those";
   const tree = value === "" ? "DIRECTORY" : shellArgument(value);
   return {
-    does: `changes the repository of ${quote(worktree, limits.pathBytes)} for everyone: ${what} in which others work`,
+    does: `change the repository of ${quote(worktree, limits.pathBytes)} for everyone: ${what} in which others work`,
     where: [],
     way:
       key === "core.bare"
@@ -127,7 +127,7 @@ function ofFolder({ link, target, worktree }: LinkedFolder, cwd: string): Shared
   const of =
     worktree === null ? "outside of this worktree" : `of the worktree ${quote(worktree, limits.pathBytes)}`;
   return {
-    does: `would empty a folder that others use, ${of}`,
+    does: `empty a folder that others use, ${of}`,
     where: [`${quote(name)} is a link to ${to}`],
     way: `have a folder of your own first: rm ${shellArgument(name)} && mkdir ${shellArgument(name)}`,
     meant: "the folder that they use",

@@ -41,7 +41,7 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a wait that goes on when its hook is gone",
     file: "daemon/hooks/edits/edit-lock.ts",
-    find: "    this.#drop(pending);\n    this.#services.engine.abandon(pending.n);\n",
+    find: "    this.#drop(pending);\n    if (pending.n !== unasked) this.#services.engine.abandon(pending.n);\n",
     put: "    this.#drop(pending);\n",
     tells: /stays in flight/,
   },
