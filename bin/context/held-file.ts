@@ -59,24 +59,31 @@ export function besideLock(file: string, name: string): string {
   return `${file}.kite-${name}`;
 }
 
-/** Removes the lock files that killed commands left. */
+/** Removes the lock files that killed commands left. What the system does not permit stays for another command. */
 export function sweepFiles({ tries }: Pick<KitePaths, "tries">): void {
   const notes = join(tries, "locks");
   for (const name of namesIn(notes)) {
-    const note = join(notes, name);
     // The notes of a live process are its own to remove; whether the very process lives the lock says.
     const [pid = ""] = name.split("-");
     if (Number(pid) === process.pid) continue;
-    const file = textIn(note);
-    if (file !== null) {
-      removeIfLeft(file);
-      if (processAnchor(Number(pid)) !== null) continue;
-      const beside = besideLock(file, `${pid}-`);
-      for (const one of namesIn(dirname(file)))
-        if (join(dirname(file), one).startsWith(beside)) rmSync(join(dirname(file), one), { force: true });
+    try {
+      sweep(join(notes, name), pid);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
     }
-    rmSync(note, { force: true });
   }
+}
+
+function sweep(note: string, pid: string): void {
+  const file = textIn(note);
+  if (file !== null) {
+    removeIfLeft(file);
+    if (processAnchor(Number(pid)) !== null) return;
+    const beside = besideLock(file, `${pid}-`);
+    for (const one of namesIn(dirname(file)))
+      if (join(dirname(file), one).startsWith(beside)) rmSync(join(dirname(file), one), { force: true });
+  }
+  rmSync(note, { force: true });
 }
 
 function links(own: string, file: string): boolean {
@@ -115,7 +122,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
+    if (isSystemError(error)) return []; // There is none, or nobody may read it.
     throw error;
   }
 }

@@ -1,12 +1,13 @@
 /** `kite commit` commits the caller's own lines of a shared checkout, and nobody else's. */
 
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Command } from "commander";
 import { isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import { sweepFiles, takeFile } from "../context/held-file.ts";
 import { type ProcessContext, print, printJson, type Run } from "../context/process-context.ts";
 import { fileTyped } from "../context/project.ts";
@@ -18,6 +19,7 @@ import { type Asker, asAsker, Commits, onDisk, replaceFile } from "../rescue/ver
 import { clean, counted, listed } from "../view/text.ts";
 import { CallerGit } from "./caller-git.ts";
 import { CommitHooks, hooksOf } from "./commit-hooks.ts";
+import { isDependencyLink } from "./dependencies.ts";
 import {
   type Checkout,
   checkoutOf,
@@ -28,7 +30,7 @@ import {
   publish,
   treeWith,
 } from "./index-commit.ts";
-import { type OwnCaller, type OwnFile, ownCaller, ownOf, ownPart, pathsIn } from "./part.ts";
+import { type OwnCaller, type OwnFile, ownCaller, ownOf, ownPart, pathsIn, settleOwn } from "./part.ts";
 import { openTries, pruneTries, type TreeOwner } from "./try-tree.ts";
 
 interface CommitFlags {
@@ -145,12 +147,23 @@ async function committed(
 
 async function chosenCommit(all: Committing, checkout: Checkout): Promise<number> {
   const { flags } = all;
+  await refuseUnknown(all, checkout);
   const chosen = await quiet(all);
   if (flags.dryRun === true) return dryRun(all, chosen);
   if (chosen.files.length === 0) return nothing(all, chosen, checkout);
   if (all.message.trim() === "") throw refused("the message is empty; nothing was committed");
   askOnce(all, chosen);
   return made(all, chosen);
+}
+
+/** Throws `Refused` for a named file that is not there and that no commit has, as git does. */
+async function refuseUnknown({ git, paths, worktree }: Committing, { head }: Checkout): Promise<void> {
+  for (const path of paths ?? []) {
+    if (lstatSync(join(worktree, path), { throwIfNoEntry: false }) !== undefined) continue;
+    const { code } = await git.run(["cat-file", "-e", `${head ?? "HEAD"}:${path}`]);
+    if (code !== 0)
+      throw refused(`no file ${path} is here, and the last commit has none; nothing was committed`);
+  }
 }
 
 /** Returns the message as git would clean it. */
@@ -170,22 +183,35 @@ async function cleaned(git: CallerGit, text: string): Promise<string> {
   return (await git.read(["stripspace", ...(how === "strip" ? ["-s"] : [])], { input: text })).toString();
 }
 
-/** Chooses the files, and does so again until no edit of one of them is in flight. Throws `Refused`. */
+/**
+ * Chooses the files, and does so again until no edit of one of them is in flight, and none ended while they were read. Throws
+ * `Refused`.
+ */
 async function quiet(all: Committing): Promise<Chosen> {
   const until = performance.now() + flightMs;
-  for (;;) {
+  const { client } = all.asker;
+  for (let before = await rowsOf(client, "writes"); ; ) {
     const chosen = await choose(all);
     const paths = new Set(chosen.files.map(({ path }) => path));
-    const flying = (await rowsOf(all.asker.client, "locks")).find(
-      ({ path, use }) => use === "writes" && paths.has(path),
-    );
-    if (flying === undefined) return chosen;
-    if (performance.now() >= until)
-      throw refused(
-        `${flying.holder?.name ?? "somebody"} is writing ${flying.file} all the time; nothing was committed: run the line again`,
-      );
-    await pause(flightLookMs);
+    const locks = await rowsOf(client, "locks");
+    const after = await rowsOf(client, "writes");
+    const flying = locks.find(({ path, use }) => use === "writes" && paths.has(path));
+    if (flying === undefined && signature(before, paths) === signature(after, paths)) return chosen;
+    if (performance.now() >= until) {
+      const what = `${flying?.holder?.name ?? "somebody"} is writing ${flying?.file ?? "in these files"}`;
+      throw refused(`${what}; nothing was committed: run the line again, or name other files`);
+    }
+    before = after;
+    if (flying !== undefined) await pause(flightLookMs);
   }
+}
+
+/** Who wrote these files, and when at last. */
+function signature(rows: readonly WriteRow[], paths: ReadonlySet<string>): string {
+  const own = rows.filter(({ path }) => paths.has(path));
+  return JSON.stringify(
+    own.map(({ path, writers }) => [path, writers.map(one => [one.id, one.agent, one.at])]).sort(),
+  );
 }
 
 async function choose({ asker, texts, worktree, isOwn, paths, world }: Committing): Promise<Chosen> {
@@ -301,7 +327,9 @@ async function onBranch(
     const tree = await treeWith(git, `${own}.index`, checkout.head, built.hooked);
     const base = checkout.head;
     if (base !== null && tree === (await git.line(["rev-parse", `${base}^{tree}`])))
-      throw refused("a hook left nothing to commit; nothing was committed");
+      throw refused(
+        "nothing differs from the last commit, also by what hooks changed; nothing was committed",
+      );
     const commit = await objectOf(git, tree, base, built.message);
     note(all, built, commit);
     const reason = `commit${base === null ? " (initial)" : ""}: ${built.message.split("\n", 1)[0] ?? ""}`;
@@ -309,7 +337,9 @@ async function onBranch(
       const output = await hooks.after(checkout, commit, tree);
       await hooks.end(commit);
       const kept = await rewrite(all, built);
-      await settle(
+      await settleOwn(
+        all.asker,
+        all.texts,
         all,
         built.chosen.files.map(({ file }) => file),
       );
@@ -341,7 +371,8 @@ async function build(
   const after = await hooks.before(checkout, `${own}.index`, tree, message);
   all.world.stderr.write(after.output);
   await hooks.end(chosen.head);
-  const changed = tree === after.tree ? [] : await differences(git, tree, after.tree);
+  const differing = tree === after.tree ? [] : await differences(git, tree, after.tree);
+  const changed = differing.filter(entry => !isDependencyLink(entry));
   const other = new Set(changed.map(({ path }) => path));
   const text = after.message === message ? message : await cleaned(git, after.message);
   if (text.trim() === "") throw refused("a hook left no message; nothing was committed");
@@ -431,7 +462,7 @@ async function nothing(all: Committing, chosen: Chosen, { head }: Checkout): Pro
   if (isSame && head !== null && world.now() - done.at < againMs) {
     const { code } = await git.run(["merge-base", "--is-ancestor", done.commit, head]);
     if (code === 0) {
-      await settle(all, done.files);
+      await settleOwn(all.asker, all.texts, all, done.files);
       if (flags.json === true)
         printJson(world, {
           ok: true,
@@ -481,34 +512,6 @@ function textIn(file: string): string | null {
     if (isSystemError(error)) return null;
     throw error;
   }
-}
-
-/** Tells the daemon in which of these files nothing of the caller is left, though others' work is. */
-async function settle(
-  { asker, texts, worktree, who, isOwn, world }: Committing,
-  names: readonly string[],
-): Promise<void> {
-  const tools = { commits: new Commits(world), texts };
-  const { files } = await ownPart(asker, tools, { worktree, isOwn, paths: names });
-  const settled = files.flatMap(({ path, own, mixed, others, writers }) =>
-    own === null && mixed.length === 0 && others.length > 0 && writers.length > 0
-      ? [
-          {
-            path,
-            // What an agent of another session has left there is settled when git reports the file clean.
-            writers: writers.filter(({ id }) => id === who.id).map(({ agent, at }) => ({ agent, at })),
-          },
-        ]
-      : [],
-  );
-  const agent = who.agent === null ? {} : { agent: who.agent };
-  const left = settled.filter(({ writers }) => writers.length > 0);
-  for (let at = 0; at < left.length; at += limits.filesMax)
-    await asker.client.request("work_committed", {
-      id: who.id,
-      ...agent,
-      files: left.slice(at, at + limits.filesMax),
-    });
 }
 
 /** Tells the agents whose lines were taken along. */
@@ -628,7 +631,7 @@ export function add(command: Command, run: Run): void {
     .argument("[file...]", "only your lines in these files, and in files below these directories")
     .option("-m, --message <text>", "the message; several are paragraphs", collect)
     .option("-F, --file <file>", "read the message from a file; - is standard input")
-    .option("-n, --dry-run", "print the patch, and commit nothing")
+    .option("--dry-run", "print the patch, and commit nothing")
     .option("--no-verify", "run no hook that may refuse the commit")
     .option("--with <name>", "take the lines of this agent along; it is told", collect)
     .option("--of <name>", "a person: commit the lines of this agent")

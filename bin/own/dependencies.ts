@@ -21,9 +21,15 @@ import {
 import { basename, dirname, join } from "node:path";
 import { isSystemError } from "../../protocol/errors.ts";
 import type { CallerGit } from "./caller-git.ts";
+import type { Entry } from "./index-commit.ts";
 import { makeFolders } from "./own-tree.ts";
 
 const names: ReadonlySet<string> = new Set(["node_modules", ".venv", "vendor", "target"]);
+
+/** Whether it is a link to such a folder, which a hook that stages all would commit. */
+export function isDependencyLink({ path, mode }: Entry): boolean {
+  return mode === "120000" && names.has(basename(path));
+}
 
 /** Files that a package manager writes whenever it changes such a folder. */
 const marks = [".package-lock.json", ".modules.yaml", ".yarn-state.yml", "pyvenv.cfg", "modules.txt"];

@@ -10,6 +10,7 @@ import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { plain } from "../../protocol/text.ts";
 import { besideLock, takeFile } from "../context/held-file.ts";
 import { Refused } from "../context/with-daemon.ts";
 import type { CallerGit } from "./caller-git.ts";
@@ -39,8 +40,11 @@ export async function checkoutOf(git: CallerGit): Promise<Checkout> {
   const gitDir = await git.line([...absolute, "--git-dir"]);
   const index = await git.line([...absolute, "--git-path", "index"]);
   const ref = await git.lineOrNull(["symbolic-ref", "-q", "HEAD"]);
-  const head = await git.lineOrNull(["rev-parse", "--verify", "-q", "HEAD^{commit}"]);
-  return { gitDir, index, ref, head };
+  return { gitDir, index, ref, head: await headOf(git) };
+}
+
+function headOf(git: CallerGit): Promise<string | null> {
+  return git.lineOrNull(["rev-parse", "--verify", "-q", "HEAD^{commit}"]);
 }
 
 /** What git keeps while an operation is in progress, and what the operation is called. */
@@ -145,54 +149,81 @@ export async function publish(
     string,
   ];
   try {
-    const now = await checkoutOf(git);
-    const operation = operationIn(gitDir);
-    if (now.ref !== ref || operation !== null)
+    const [now, tip] = await Promise.all([git.lineOrNull(["symbolic-ref", "-q", "HEAD"]), headOf(git)]);
+    if (now !== ref || operationIn(gitDir) !== null)
       throw refused(
         "HEAD moved to another place while this command ran; nothing was committed: see git status",
       );
-    if (now.head !== head) return "moved";
+    if (tip !== head) return "moved";
     const isThere = existsSync(index);
     if (isThere) for (const file of [fresh, before]) copyFileSync(index, file);
-    const put = await Promise.all(entries.map(entry => stagedEntry(git, head, entry)));
+    const staged = await stagedIn(git, head);
+    const put: Entry[] = [];
+    for (const entry of entries) put.push(await withStaged(git, entry, staged.get(entry.path)));
     await putEntries(git, fresh, put);
-    // The entries have no times of their files yet; it fails where files differ from the index, as they may.
-    await git.run(["update-index", "-q", "--refresh"], { index: fresh });
+    // The entries have no times of their files yet. It fails for a file that is not there.
+    const there = put.flatMap(({ path, mode }) => (mode === null ? [] : [`${path}\0`])).join("");
+    const words = [
+      "--literal-pathspecs",
+      "add",
+      "--refresh",
+      "--pathspec-from-file=-",
+      "--pathspec-file-nul",
+    ];
+    await git.run(words, { index: fresh, input: there });
     renameSync(fresh, index);
     const old = head ?? "0".repeat(commit.length);
-    const { code } = await git.run(["update-ref", "-m", reason, "HEAD", commit, old]);
+    const { code, err } = await git.run(["update-ref", "-m", reason, "HEAD", commit, old]);
     if (code === 0) return "done";
     if (isThere) renameSync(before, index);
     else rmSync(index);
-    return "moved";
+    if ((await headOf(git)) !== head) return "moved";
+    throw refused(`git could not move the branch, and nothing was committed: ${plain(err).slice(-500)}`);
   } finally {
     for (const file of [fresh, `${fresh}.lock`, before]) rmSync(file, { force: true });
     release();
   }
 }
 
+/** What is staged of a file, and what the commit that is checked out has of it; "" is nothing. */
+interface Staged {
+  readonly mode: string;
+  readonly blob: string;
+  readonly base: string;
+}
+
+/** Returns what of the shared index differs from the commit that is checked out. */
+async function stagedIn(git: CallerGit, head: string | null): Promise<ReadonlyMap<string, Staged>> {
+  const words =
+    head === null
+      ? ["ls-files", "-s", "-z"]
+      : ["diff-index", "--cached", "-z", "--no-renames", "--ignore-submodules=all", head];
+  const fields = (await git.read(words)).toString().split("\0");
+  const found = new Map<string, Staged>();
+  if (head === null)
+    for (const field of fields) {
+      const [, mode = "", blob = "", path] = /^(\d{6}) ([0-9a-f]+) 0\t(.*)$/s.exec(field) ?? [];
+      if (path !== undefined) found.set(path, { mode, blob, base: "" });
+    }
+  else
+    for (let i = 0; i + 1 < fields.length; i += 2) {
+      const [old, mode = "", base = "", blob = ""] = (fields[i] ?? "").split(" ");
+      if (mode !== "000000")
+        found.set(fields[i + 1] ?? "", { mode, blob, base: old === ":000000" ? "" : base });
+    }
+  return found;
+}
+
 /** Returns what the shared index gets: the committed entry, with lines that others have staged in the file. */
-async function stagedEntry(git: CallerGit, head: string | null, entry: Entry): Promise<Entry> {
+async function withStaged(git: CallerGit, entry: Entry, staged: Staged | undefined): Promise<Entry> {
   const { path, mode, blob } = entry;
-  const words = ["--literal-pathspecs"];
-  const staged = /^(\d{6}) ([0-9a-f]+) 0\t/.exec(
-    (await git.read([...words, "ls-files", "-s", "-z", "--", path])).toString("latin1"),
-  );
-  const listed =
-    head === null ? "" : (await git.read([...words, "ls-tree", "-z", head, "--", path])).toString("latin1");
-  const base = /^(\d{6}) blob ([0-9a-f]+)\t/.exec(listed);
-  // Nobody staged anything in it, or just what is committed.
-  if (staged === null || staged[2] === base?.[2] || staged[2] === blob || mode === null) return entry;
-  if ([staged[1], mode].some(one => one === "120000" || one === "160000")) return entry;
+  if (staged === undefined || staged.blob === blob || mode === null) return entry;
+  if ([staged.mode, mode].some(one => one === "120000" || one === "160000")) return entry;
   const folder = mkdtempSync(join(tmpdir(), "kite-staged-"));
   try {
     const files = [];
-    for (const [name, id] of [
-      ["staged", staged[2]],
-      ["base", base?.[2]],
-      ["committed", blob],
-    ] as const) {
-      writeFileSync(join(folder, name), id === undefined ? "" : await git.read(["cat-file", "blob", id]));
+    for (const [name, id] of Object.entries({ staged: staged.blob, base: staged.base, committed: blob })) {
+      writeFileSync(join(folder, name), id === "" ? "" : await git.read(["cat-file", "blob", id]));
       files.push(join(folder, name));
     }
     // Where both changed the same lines, the committed ones stand: they are in the file.

@@ -28,8 +28,8 @@ import {
   saveNote,
 } from "./own-notes.ts";
 import { ownStates, ownTree, placeState } from "./own-tree.ts";
-import { type OwnFile, type OwnPart, refused } from "./part.ts";
-import { mixedText, restage, sweepBeside, type TakenFile, takeBack, whyLeft } from "./take-back.ts";
+import { type OwnFile, type OwnPart, refused, settleOwn } from "./part.ts";
+import { mixedText, restage, sweepBeside, type TakenFile, takeBack, takenIn, whyLeft } from "./take-back.ts";
 import { openTries } from "./try-tree.ts";
 
 interface MoveFlags extends WaitFlag {
@@ -43,6 +43,7 @@ interface MoveFlags extends WaitFlag {
 interface Moving {
   readonly world: ProcessContext;
   readonly asker: Asker;
+  readonly texts: Texts;
   readonly caller: Caller;
   readonly git: CallerGit;
   readonly flags: MoveFlags;
@@ -65,7 +66,7 @@ function move(world: ProcessContext, flags: MoveFlags): Promise<number> {
       try {
         const git = new CallerGit(world.env, caller.worktree);
         const part = () => partWithin(asker, texts, caller, []);
-        return await moved({ world, asker, caller, git, flags, waitMs, part });
+        return await moved({ world, asker, texts, caller, git, flags, waitMs, part });
       } finally {
         texts.close();
       }
@@ -168,6 +169,8 @@ async function finished(moving: Moving, note: OwnNote, part: OwnPart): Promise<r
     for (const [file, state] of ownStates([one])) placeState(dir, file, state);
   };
   const files = await takeBack({ asker, git, part: moving.part, note, waitMs, beforeTaking });
+  const { worktree, isOwn, owner } = caller;
+  await settleOwn(asker, moving.texts, { worktree, isOwn, who: owner }, takenIn(files));
   saveNote({ isDone: true }, note);
   return files;
 }

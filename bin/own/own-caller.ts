@@ -63,17 +63,28 @@ export async function callerIn(
 export async function partWithin(
   asker: Asker,
   texts: Texts,
-  { worktree, isOwn, below }: Caller,
+  caller: Caller,
   specs: readonly string[],
 ): Promise<OwnPart> {
+  const { worktree, isOwn, below } = caller;
   const tools = { commits: new Commits(asker), texts };
   const part = await ownPart(asker, tools, { worktree, isOwn, paths: null });
   if (specs.length === 0) return part;
-  const isIn = (file: string) => isWithin(file, specs, below, worktree);
   const named = new Set(specs.map(spec => relative(worktree, resolve(worktree, below, spec))));
-  const files = part.files.filter(({ file, was }) => isIn(file) || (was !== null && isIn(was)));
+  const files = part.files.filter(
+    ({ file, was }) => isNamed(file, caller, specs) || (was !== null && isNamed(was, caller, specs)),
+  );
   // Who names a file that Kite saw nobody write says whose it is.
   return { ...part, files: files.map(one => (named.has(one.file) ? { ...one, isSeen: true } : one)) };
+}
+
+/** Whether a path from the top is within the pathspecs; without any, all are. */
+export function isNamed(
+  file: string,
+  { below, worktree }: Pick<Caller, "below" | "worktree">,
+  specs: readonly string[],
+): boolean {
+  return specs.length === 0 || isWithin(file, specs, below, worktree);
 }
 
 /** Names the owner of what Kite notes of a caller's commands. */

@@ -8,6 +8,7 @@
 
 import { lstatSync, readlinkSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/schemas/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { WriterRow } from "../../protocol/work.ts";
@@ -20,7 +21,7 @@ import { type Candidate, historyAt, type Written, writerKey } from "../diff/chan
 import { agentNamed, changedFiles, renamed } from "../diff/committed.ts";
 import { Attribution, type Group, nobody } from "../rescue/attribution.ts";
 import { isBinary, type Texts } from "../rescue/texts.ts";
-import { type Asker, type Commits, onDisk } from "../rescue/versions.ts";
+import { type Asker, Commits, onDisk } from "../rescue/versions.ts";
 
 /** A file as git has it. */
 export interface FileState {
@@ -118,7 +119,10 @@ export async function pathsIn(
   for (const file of files) {
     const path = resolve(absolute(cwd, fileTyped(file)));
     // A link is meant itself, not what it leads to.
-    const real = path === worktree ? path : join(await realPath(cwd, dirname(path)), basename(path));
+    const real =
+      (await realPath(cwd, path)) === worktree
+        ? worktree
+        : join(await realPath(cwd, dirname(path)), basename(path));
     const near = relative(worktree, real);
     if (near === ".." || near.startsWith("../"))
       throw refused(`${file} is outside of the worktree ${worktree}`);
@@ -358,6 +362,43 @@ class Committed {
     const how = mode === "120000" ? ["blob", blob] : ["--filters", `--path=${file}`, blob];
     return { content: await this.#commits.read(this.#worktree, ["cat-file", ...how]), mode };
   }
+}
+
+/** Whose part the daemon hears of. */
+interface Settling {
+  readonly worktree: string;
+  readonly isOwn: IsOwn;
+  readonly who: Pick<NamedAgent, "id" | "agent">;
+}
+
+/** Tells the daemon in which of these files nothing of the caller is left, though others' work is. */
+export async function settleOwn(
+  asker: Asker,
+  texts: Texts,
+  { worktree, isOwn, who }: Settling,
+  names: readonly string[],
+): Promise<void> {
+  const tools = { commits: new Commits(asker), texts };
+  const { files } = await ownPart(asker, tools, { worktree, isOwn, paths: names });
+  const settled = files.flatMap(({ path, own, mixed, others, writers }) =>
+    own === null && mixed.length === 0 && others.length > 0 && writers.length > 0
+      ? [
+          {
+            path,
+            // What an agent of another session has left there is settled when git reports the file clean.
+            writers: writers.filter(({ id }) => id === who.id).map(({ agent, at }) => ({ agent, at })),
+          },
+        ]
+      : [],
+  );
+  const agent = who.agent === null ? {} : { agent: who.agent };
+  const left = settled.filter(({ writers }) => writers.length > 0);
+  for (let at = 0; at < left.length; at += limits.filesMax)
+    await asker.client.request("work_committed", {
+      id: who.id,
+      ...agent,
+      files: left.slice(at, at + limits.filesMax),
+    });
 }
 
 export function refused(error: string): Refused {

@@ -85,6 +85,11 @@ export async function takeBack(taking: Taking): Promise<readonly TakenFile[]> {
 /** What another wrote into the file since it was looked at is seen the next time. */
 const wentOn = "others go on writing it; try again";
 
+/** Returns the paths of the files that were taken back. */
+export function takenIn(files: readonly TakenFile[]): readonly string[] {
+  return files.flatMap(({ file, is }) => (is === "taken" ? [file] : []));
+}
+
 /** Why a file stays that nobody named and that may be anybody's. */
 export const unseen = "Kite saw nobody write it; name it, if it is yours";
 
@@ -165,7 +170,7 @@ export async function editAlone(
 ): Promise<string | null> {
   try {
     const { error } = await editFile(asker, { path, version: null, write }, waitMs);
-    // An edit has its lock until the end of the turn. Nothing of the caller's is in the file any more.
+    // An edit has its lock until the end of the turn, and this one is over.
     if (asker.acting !== null) await asker.client.request("file_unlock", { ...asker.acting, file: path });
     return error;
   } catch (error) {

@@ -12,7 +12,7 @@ import { isTerminalSession } from "../context/actor.ts";
 import { takeFile } from "../context/held-file.ts";
 import { type ProcessContext, printJson, type Run } from "../context/process-context.ts";
 import { Signals, signalCode } from "../context/programs.ts";
-import { fail } from "../context/with-daemon.ts";
+import { fail, rowsOf } from "../context/with-daemon.ts";
 import { Texts } from "../rescue/texts.ts";
 import { type Asker, asAsker } from "../rescue/versions.ts";
 import { clean, listed } from "../view/text.ts";
@@ -21,7 +21,7 @@ import { furnish } from "./dependencies.ts";
 import { callerIn, partWithin } from "./own-caller.ts";
 import { hasState, ownStates, ownTree, placeState } from "./own-tree.ts";
 import { type FileState, refused } from "./part.ts";
-import { openTries, type TreeOwner, tryTree } from "./try-tree.ts";
+import { openTries, pruneTries, type TreeOwner, tryTree } from "./try-tree.ts";
 
 interface TryFlags {
   readonly with?: readonly string[];
@@ -98,6 +98,7 @@ async function opened(world: ProcessContext, asker: Asker, names: readonly strin
       await furnish({ git, worktree, tree: folder, own });
       const place = join(folder, below);
       mkdirSync(place, { recursive: true });
+      await pruneTries(world.env, world.paths, await rowsOf(asker.client, "sessions"));
       return { tree: folder, folder: place, git, commit: head, made, states, release };
     } catch (error) {
       release();

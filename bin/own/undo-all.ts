@@ -20,7 +20,7 @@ import { addUndo, type UndoFlags, undo } from "../rescue/undo.ts";
 import { type Asker, asAsker, contentOf, onDisk, replaceFile, versionsOf } from "../rescue/versions.ts";
 import { clean } from "../view/text.ts";
 import { CallerGit } from "./caller-git.ts";
-import { type Caller, callerIn, ownerKey, partWithin } from "./own-caller.ts";
+import { type Caller, callerIn, isNamed, ownerKey, partWithin } from "./own-caller.ts";
 import {
   beginNote,
   dropNote,
@@ -32,7 +32,7 @@ import {
   saveNote,
 } from "./own-notes.ts";
 import { hasState } from "./own-tree.ts";
-import type { FileState, OwnPart } from "./part.ts";
+import { type FileState, type OwnPart, settleOwn } from "./part.ts";
 import {
   editAlone,
   isSameEntry,
@@ -46,6 +46,7 @@ import {
   sweepBeside,
   type TakenFile,
   takeBack,
+  takenIn,
   unseen,
   whyLeft,
 } from "./take-back.ts";
@@ -120,9 +121,11 @@ async function takeAll(
   const owner = ownerKey(caller);
   const note = beginNote(world.paths.undone, { at: world.now(), worktree, owner, after });
   const files = await takeBack({ asker, git, part, note, waitMs });
+  await settleOwn(asker, texts, { worktree, isOwn: caller.isOwn, who: caller.owner }, takenIn(files));
   if (note.files.length === 0 && after === null) {
     dropNote(note);
-    return nothingTaken(world, caller, files, before, json);
+    const isSaid = before?.files.some(({ file }) => isNamed(file, caller, specs)) === true;
+    return nothingTaken(world, caller, files, isSaid ? before : undefined, json);
   }
   saveNote({ isDone: true }, note);
   return reportTaken(world, files, note, json);
@@ -182,8 +185,14 @@ function nothingTaken(
   before: OwnNote | undefined,
   json: boolean,
 ): number {
-  const isFailure = files.some(isFailed) || (before === undefined && files.length === 0);
-  const code = isFailure ? exitCodes.failed : exitCodes.done;
+  if (before === undefined && files.length === 0)
+    return fail(
+      world,
+      json,
+      "nothing_to_undo",
+      `no uncommitted lines of ${clean(name)} are there; kite whose shows who has some`,
+    );
+  const code = files.some(isFailed) ? exitCodes.failed : exitCodes.done;
   if (json) {
     const back = before === undefined ? null : backLine(before);
     printJson(world, { ok: true, undo: before?.id ?? null, back, files });

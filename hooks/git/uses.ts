@@ -154,7 +154,7 @@ function take(found: Found, invocation: Invocation): void {
 function isKiteCommit(values: readonly Value[]): boolean {
   const [, name, ...args] = values;
   if (programOf(values) !== "kite" || name?.text !== "commit") return false;
-  return !args.some(({ text }) => /^(?:-n|-h|--help|--dry-run)$/.test(text));
+  return !args.some(({ text }) => /^(?:-h|--help|--dry-run)$/.test(text));
 }
 
 /** Whether the call works in the repository and the working tree around its folder. */

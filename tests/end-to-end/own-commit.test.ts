@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type KiteProcess, kiteProgram } from "./kite.ts";
 import { RescueWorld } from "./rescue-world.ts";
@@ -133,6 +134,8 @@ describe("kite commit", () => {
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("a merge is in progress") });
     rmSync(join(dir, ".git/MERGE_HEAD"));
     expect((await world.kite(dir, ["commit"], "g-ann")).err).toContain("give a message");
+    const typo = await world.kite(dir, ["commit", "-m", "x", "s.ts", "typo.ts"], "g-ann");
+    expect(typo).toMatchObject({ code: 1, err: expect.stringContaining("no file typo.ts is here") });
     expect((await world.kite(dir, ["commit", "-m", "x"])).err).toContain("--of NAME");
     expect((await world.kite(dir, ["commit", "-m", "x", "--of", "g-ann"])).code).toBe(0);
     expect(show(dir, "HEAD:s.ts")).toBe("ann\n");
@@ -229,7 +232,7 @@ describe("kite commit", () => {
       expect(changed.sort()).toEqual([`+${name} wrote`, `-${name}`]);
     }
     expect(readdirSync(join(dir, ".git")).filter(name => name.includes("lock"))).toEqual([]);
-  }, 120_000);
+  });
 
   test("reads a file with an edit in flight after that edit", async () => {
     const dir = repository("flight");
@@ -353,6 +356,58 @@ test("the trees of agents that have ended are removed, and no view has one", asy
   expect(world.git(dir, "worktree", "list").trim().split("\n")).toHaveLength(1);
 });
 
+test("in random histories no commit has a line of another, and none of one's own is left out", async () => {
+  const names = ["r-ann", "r-bob", "r-cat"];
+  const base = ["base 0\n", "base 1\n", "base 2\n", "base 3\n", "base 4\n", "base 5\n"];
+  let n = 0;
+  const step = fc.record({
+    by: fc.constantFrom(...names),
+    at: fc.nat(12),
+    removed: fc.nat({ max: 1 }),
+    inserted: fc.nat({ max: 2 }),
+    commits: fc.option(fc.constantFrom(...names), { nil: null, freq: 2 }),
+  });
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 7, maxLength: 7 }), async steps => {
+      runs += 1;
+      const dir = repository(`random-${runs}`);
+      world.put(dir, "r.ts", base.join(""));
+      world.git(dir, "add", ".");
+      world.git(dir, "commit", "-qm", "base");
+      /** Who removed each line. */
+      const removers = new Map<string, string>();
+      let lines = base;
+      for (const { by, at, removed, inserted, commits } of steps) {
+        const fresh = Array.from({ length: inserted }, () => `${by} ${n++}\n`);
+        const start = Math.min(at, lines.length);
+        for (const line of lines.slice(start, start + removed)) removers.set(line, by);
+        lines = [...lines.slice(0, start), ...fresh, ...lines.slice(start + removed)];
+        await world.write(by, dir, "r.ts", lines.join(""));
+        if (commits === null) continue;
+        const head = world.git(dir, "rev-parse", "HEAD").trim();
+        const done = await world.json(dir, ["commit", "-m", commits], commits);
+        expect(world.read(dir, "r.ts")).toBe(lines.join(""));
+        if (done["ok"] !== true || done["again"] === true) continue;
+        const diff = world.git(dir, "diff", head, "HEAD", "--", "r.ts").split(/(?<=\n)/);
+        const [added, taken] = ["+", "-"].map(sign =>
+          diff
+            .filter(line => line.startsWith(sign) && !/^(?:\+\+\+|---) /.test(line))
+            .map(line => line.slice(1)),
+        );
+        expect(added?.filter(line => !line.startsWith(commits))).toEqual([]);
+        expect(taken?.filter(line => removers.get(line) !== commits)).toEqual([]);
+        // What is left of its lines is mixed with those of another.
+        const left = (done["left"] as { why: string }[]).filter(({ why }) => why === "mixed");
+        const committed = new Set(show(dir, "HEAD:r.ts").split(/(?<=\n)/));
+        if (left.length === 0)
+          expect(lines.filter(line => line.startsWith(commits) && !committed.has(line))).toEqual([]);
+      }
+    }),
+    { numRuns: 3 },
+  );
+});
+
 describe("kite commit that is killed", () => {
   const killsKite = "kill -9 $(ps -o ppid= -p $PPID)";
   const places: readonly (readonly [string, (dir: string) => void, boolean])[] = [
@@ -391,6 +446,9 @@ describe("kite commit that is killed", () => {
       plant(dir);
       const [code, signal] = await ran(world.startKite(dir, ["commit", "-m", "killed"], who));
       expect([code, signal]).toEqual([null, "SIGKILL"]);
+      // The next command removes the lock, whatever it does.
+      expect((await world.kite(dir, ["status"])).code).toBe(0);
+      expect(readdirSync(join(dir, ".git")).filter(file => file.startsWith("index.lock"))).toEqual([]);
       rmSync(join(dir, ".git/hooks"), { recursive: true, force: true });
       world.git(dir, "config", "commit.gpgSign", "false");
       expect(world.git(dir, "rev-parse", "HEAD").trim() !== before).toBe(isDone);

@@ -176,6 +176,18 @@ describe("kite try", () => {
     expect((await sh(dir, "w-bob", "pwd; cat a.txt")).out).toBe(`${text.out}bob\n2\n3\n`);
   });
 
+  test("goes with the session whose tree it is", async () => {
+    const dir = repository("ended");
+    await world.write("e-bob", dir, "a.txt", "bob\n2\n3\n");
+    const tree = (await sh(dir, "e-bob", "pwd")).out.trim();
+    expect(existsSync(tree)).toBe(true);
+    await world.event("e-bob", dir, { hook_event_name: "SessionEnd", reason: "other" });
+    await world.write("e-ann", dir, "b.txt", "ann\n");
+    expect((await sh(dir, "e-ann", "cat a.txt")).out).toBe("1\n2\n3\n");
+    expect(existsSync(tree)).toBe(false);
+    expect(world.git(dir, "worktree", "list")).not.toContain(tree);
+  });
+
   test("is in no view of Kite, and a person says whose lines count", async () => {
     const dir = repository("person");
     await world.write("p-bob", dir, "a.txt", "bob\n2\n3\n");

@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { WriteRow } from "../../protocol/work.ts";
 import { RestoreWorld } from "./restore-world.ts";
 
 const world = new RestoreWorld();
@@ -107,6 +108,22 @@ describe("kite undo --all", () => {
     expect((await world.kite(dir, line.split(" "), "l-bob")).code).toBe(0);
     expect(treeOf(dir)).toEqual(before);
     expect(gitOf(dir)).toBe(index);
+  });
+
+  test("leaves the caller no writer of what it took back, and others free to wipe their own", async () => {
+    const dir = repository("writers");
+    const anns = ten.replace("3\n", "ann\n");
+    await world.write("w-ann", dir, "a.txt", anns);
+    await world.write("w-bob", dir, "a.txt", anns.replace("9\n", "bob\n"));
+    await undone(dir, "w-bob");
+    const rows = await world.rows<WriteRow>("writes");
+    const writers = rows
+      .filter(({ worktree }) => worktree === dir)
+      .map(row => row.writers.map(({ id }) => id));
+    expect(writers).toEqual([["w-ann"]]);
+    const wipe = () => world.git(dir, "checkout", "--", "a.txt");
+    expect(await world.line("w-ann", dir, "git checkout -- a.txt", wipe)).not.toContain("did not run");
+    expect(world.read(dir, "a.txt")).toBe(ten);
   });
 
   test("what it took stays taken if it is sent again, which says what was done", async () => {
@@ -235,5 +252,18 @@ describe("kite undo --all", () => {
       [["taken", null]],
     ]);
     expect(world.read(dir, "a.txt")).toBe(ten);
+  });
+});
+
+test("the guard does not hold kite's own forms, and one that is alone is told nothing", async () => {
+  const dir = repository("alone");
+  await world.write("a-bob", dir, "b.txt", "bob\n");
+  for (const line of ["kite undo --all", "kite try -- npm test", "kite move", "kite undo --all --back u-1"])
+    expect(await world.line("a-bob", dir, line, () => undefined)).toBe("");
+  expect((await undone(dir, "a-bob")).files.map(({ file, is }) => [file, is])).toEqual([["b.txt", "taken"]]);
+  expect(world.git(dir, "status", "--porcelain")).toBe("");
+  expect(await world.json(dir, ["undo", "--all", "nowhere.txt"], "a-bob")).toMatchObject({
+    ok: false,
+    code: "nothing_to_undo",
   });
 });

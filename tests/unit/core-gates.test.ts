@@ -504,7 +504,7 @@ describe("the gate of roles", () => {
         "git -c core.worktree=/q add a",
         "git stash; git reset x; git merge x; git push; git rm a; git checkout -b x",
         "kite commit -m x; timeout 9 kite commit",
-        "kite commit --dry-run; kite commit -n; kite status commit",
+        "kite commit --dry-run; kite commit --help; kite status commit",
       ];
       const commits = lines.map(line => usesOf(line, "/p", new Map()).uses.map(one => one.commits));
       expect(commits).toEqual([

@@ -90,8 +90,11 @@ You need not lock what you edit with Edit or Write. All tools below are tools of
   \`kite lock package.json -- npm install\`
 - To keep files for longer than a turn, use kite_lock; release them with kite_unlock as soon as you can.
 - For a change that breaks everybody's edits, such as a rename, freeze the files: kite_broadcast with hold, then kite_thaw.
-- Commit your own lines with \`kite commit -m "..."\`; name files to commit only those. Avoid \`git add -A\`, \`git stash\`,
-  \`git checkout .\` and \`git reset --hard\`: they take or wipe what others have not committed yet.
+- Commit your own lines with \`kite commit -m "..."\`; name files to commit only those.
+- Take your own uncommitted lines back with \`kite undo --all\`; name files for those alone. It says how to have them back.
+- Test your own lines alone, on the last commit, with \`kite try -- npm test\` or any other command.
+- To switch, rebase, merge or pull, take your own lines into a worktree of your own with \`kite move\`, and \`cd\` there.
+- Avoid \`git add -A\`, \`git stash\`, \`git checkout .\` and \`git reset --hard\`: they take or wipe what others have not committed yet.
 
 ## If Kite refuses something
 
