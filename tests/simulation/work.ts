@@ -58,7 +58,6 @@ export class WorkLives {
       this.#late.shift();
       return late;
     }
-    if (roll > 97) return this.#commitOwn(state);
     const looked = this.#commit(state);
     if (random.chance(0.7)) return looked;
     this.#late.push(looked);
@@ -77,15 +76,6 @@ export class WorkLives {
       this.#owed.delete(`local:${worktree}/${file}`);
     }
     return { type: "writes_settled", settled };
-  }
-
-  /** A writer of some file commits its own lines of it. */
-  #commitOwn(state: State): Command {
-    const works = [...state.writes.files.values()];
-    if (works.length === 0) return { type: "writes_settled", settled: [] };
-    const { key, writers } = this.#random.pick(works);
-    const { actor, seq } = this.#random.pick(writers);
-    return { type: "writes_settled", settled: [{ key, seq, writers: [actor] }] };
   }
 
   #note(by: "edit" | "shell", actor: Actor): WriteNote {
@@ -136,12 +126,8 @@ export class WorkLives {
       if (others.map(f => f.file).join() !== bypassed.join()) yield `bypassed: ${bypassed}, not ${others}`;
     } else if (bypassed.length > 0) yield `${command.type} bypassed ${bypassed}`;
     if (command.type === "writes_settled") {
-      for (const { key, seq: known, writers } of command.settled) {
+      for (const { key, seq: known } of command.settled) {
         const work = this.#written.get(key);
-        if (writers !== undefined) {
-          this.#forget(key, w => w.seq <= known && writers.some(one => same(one, w.actor)));
-          continue;
-        }
         if (work?.at(-1)?.seq !== known) continue;
         this.#written.delete(key);
         this.#settled.set(key, work);
@@ -163,20 +149,6 @@ export class WorkLives {
     if (command.type === "session_begin") this.#rename(step, command.session);
     if (touched.has("writes")) yield* this.#compare(state);
     yield* this.#atRisk(state, command, step);
-  }
-
-  /** Writers whose lines are committed, of a file that stays dirty while somebody else's are not. */
-  #forget(key: string, isGone: (wrote: Wrote) => boolean): void {
-    const work = this.#written.get(key);
-    const left = work?.filter(wrote => !isGone(wrote)) ?? [];
-    if (work === undefined || left.length === work.length) return;
-    if (left.length > 0) this.#written.set(key, left);
-    else {
-      this.#written.delete(key);
-      this.#settled.set(key, work);
-      this.#committedAt.set(key, this.#tick);
-      this.#owed.delete(key);
-    }
   }
 
   /** A write that meets living work in the other worktree is at risk, which is told where it was not already. */

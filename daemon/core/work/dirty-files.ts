@@ -140,16 +140,13 @@ export function writesSettled(
   step.reply = { ok: true };
   for (const { key, seq, writers } of settled) {
     const work = state.writes.files.get(key);
-    if (work === undefined) continue;
     if (writers !== undefined) {
-      forgetWriters(
-        state,
-        work,
-        (writer: Writer) => writer.seq <= seq && writers.some(actor => sameActor(actor, writer.actor)),
-      );
+      const isGone = (writer: Writer) =>
+        writer.seq <= seq && writers.some(actor => sameActor(actor, writer.actor));
+      if (work !== undefined) forgetWriters(state, work, isGone);
       continue;
     }
-    if (latestOf(work).seq !== seq) continue;
+    if (work === undefined || latestOf(work).seq !== seq) continue;
     removeWork(state.writes, work);
     settledRecords.put(state.writes, work);
   }
