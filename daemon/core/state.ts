@@ -12,7 +12,6 @@ import { lockRows } from "./locks/holds.ts";
 import { addMessage, type NewMessage } from "./messages/inbox.ts";
 import { sharingRows } from "./sharing.ts";
 import { type BaseState, type BaseTables, emptyBaseState, replyRows } from "./tables/base-state.ts";
-import { commitRows } from "./tables/commits.ts";
 import { contextRows } from "./tables/context.ts";
 import { declarationRows } from "./tables/declarations.ts";
 import type { Points } from "./tables/entries.ts";
@@ -20,7 +19,7 @@ import { headRows } from "./tables/heads.ts";
 import { type Freezes, type Message, type Messages, noteRows } from "./tables/messages.ts";
 import { addSession, type Ended, type NameSource, type Session, type Sessions } from "./tables/sessions.ts";
 import { taskRows } from "./tables/tasks.ts";
-import { riskRows, stashRows, writeRows } from "./tables/uncommitted.ts";
+import { commitRows, riskRows, stashRows, writeRows } from "./tables/uncommitted.ts";
 
 // What a snapshot has of messages and freezes.
 

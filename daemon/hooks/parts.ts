@@ -16,8 +16,13 @@ import { Baselines, SeenWrites, Writers } from "../worktree/writers.ts";
 import { NotedDecisions, OpenCalls, ToolFailures, ToolUses } from "./calls.ts";
 import { HookLocks } from "./edits/edit-lock.ts";
 import { OwnFiles } from "./edits/own-files.ts";
-import { CommitLines } from "./guard/commit-lines.ts";
-import { GuardConfirmations, LineEdits, RunningGitCommands, StashLines } from "./guard/memory.ts";
+import {
+  CommitLines,
+  GuardConfirmations,
+  LineEdits,
+  RunningGitCommands,
+  StashLines,
+} from "./guard/memory.ts";
 import { fileNotes, firstDenials, mergeRisks, Notices, Pending, terminalCounts } from "./notices.ts";
 import type { HookPoints } from "./points.ts";
 import { PeerMemory, SessionWorks } from "./session-work.ts";

@@ -227,6 +227,7 @@ export async function turnEnd(
   const { session, agent = null, keepPrompt = null } = action;
   calls.uses.turnEnded(session, agent, keepPrompt);
   guard.stashLines.turnEnded({ session, agent }, keepPrompt);
+  guard.commitLines.turnEnded({ session, agent }, keepPrompt);
   if (!isLive(event, session)) return { did: "turn_end", ok: true };
   const actor = event.actor(action);
   if (action.keepPrompt === undefined) calls.tasks.turnEnded(actor);

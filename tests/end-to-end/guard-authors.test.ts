@@ -102,7 +102,10 @@ describe("a commit of another live session", () => {
     ["git reset --soft HEAD~1", "take off its branch a commit of another agent"],
     ["git reset -q HEAD^", "take off its branch a commit of another agent"],
     ["git reset --hard origin/main", "take off its branch a commit of another agent"],
-    ["git branch -f main HEAD~1; git checkout -q -B main HEAD~1", "take off its branch a commit of another agent"],
+    [
+      "git branch -f main HEAD~1; git checkout -q -B main HEAD~1",
+      "take off its branch a commit of another agent",
+    ],
     ["git update-ref refs/heads/main HEAD~1", "take off its branch a commit of another agent"],
     ["git rebase -i HEAD~1", "rewrite a commit of another agent"],
     ["git filter-branch --msg-filter cat HEAD~1..HEAD", "rewrite a commit of another agent"],
@@ -189,12 +192,17 @@ describe("a commit of another live session", () => {
   it("stays its author's when another one rebases it", async () => {
     const { dir, ann, bob } = await pair();
     const made = await commits(bob, dir, "bob.ts", "bob's part");
-    shell(dir, "git branch base HEAD~1 && git checkout -q base && echo x >x && git add x && git commit -qm x");
+    shell(
+      dir,
+      "git branch base HEAD~1 && git checkout -q base && echo x >x && git add x && git commit -qm x",
+    );
     shell(dir, "git checkout -q main");
     await until(ann, dir, "git rebase -q base");
     const now = id(dir);
     expect(now).not.toBe(made);
-    expect(await line(ann, dir, "git commit --amend --no-edit")).toContain(`${short(now)} "bob's part" is of "${bob}"`);
+    expect(await line(ann, dir, "git commit --amend --no-edit")).toContain(
+      `${short(now)} "bob's part" is of "${bob}"`,
+    );
     expect(await prompt(bob, dir)).toContain(`In its place: ${short(now)}`);
   });
 
@@ -205,7 +213,7 @@ describe("a commit of another live session", () => {
     shell(dir, "git checkout -q main");
     expect(await line(ann, dir, "git branch -D topic")).toContain(`${short(made)} "bob's part"`);
     shell(dir, "git merge -q topic");
-    expect(await line(ann, dir, "git branch -D topic")).not.toContain("bob's part");
+    expect(await line(ann, dir, "git branch -qD topic")).not.toContain("bob's part");
   });
 
   it("that no ref has is not deleted unasked", async () => {
@@ -283,14 +291,17 @@ describe("a push", () => {
     expect(id(dir, "origin/main")).not.toBe(made);
   });
 
-  it.each(["git push -q origin :topic", "git push -q --delete origin topic"])("%s likewise", async command => {
-    const { dir, ann, bob } = await pair();
-    shell(dir, "git checkout -q -b topic");
-    const made = await commits(bob, dir, "bob.ts", "bob's part");
-    await until(bob, dir, "git push -qu origin topic");
-    expect(await line(ann, dir, command)).toContain(short(made));
-    expect(id(dir, "origin/topic")).toBe(made);
-  });
+  it.each(["git push -q origin :topic", "git push -q --delete origin topic"])(
+    "%s likewise",
+    async command => {
+      const { dir, ann, bob } = await pair();
+      shell(dir, "git checkout -q -b topic");
+      const made = await commits(bob, dir, "bob.ts", "bob's part");
+      await until(bob, dir, "git push -qu origin topic");
+      expect(await line(ann, dir, command)).toContain(short(made));
+      expect(id(dir, "origin/topic")).toBe(made);
+    },
+  );
 });
 
 describe("who made a commit", () => {
@@ -336,7 +347,12 @@ describe("alone", () => {
     const ann = `ann${count}`;
     await prompt(ann, dir);
     await w.wholeEdit(ann, dir, "a.ts", "new\n");
-    const lines = ["git commit -qam one", "git commit -q --amend -m two", "git reset -q --hard HEAD~1", "git gc -q --prune=now"];
+    const lines = [
+      "git commit -qam one",
+      "git commit -q --amend -m two",
+      "git reset -q --hard HEAD~1",
+      "git gc -q --prune=now",
+    ];
     for (const command of lines) expect(await line(ann, dir, command)).toBe("");
     expect(await prompt(ann, dir)).toBe("");
   });

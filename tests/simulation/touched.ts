@@ -45,6 +45,7 @@ const notes: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies",
 const roles: ReadonlySet<TableName> = new Set<TableName>([...notes, "roles"]);
 const stashes: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes", "stashes"]);
 const heads: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes", "heads"]);
+const commits: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "commits"]);
 const turns: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "locks", "notes"]);
 const writes: ReadonlySet<TableName> = new Set<TableName>([
   "sessions",
@@ -131,6 +132,8 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<TableName>> = new Map([
   ["work_taken", notes],
   ["work_wiped", notes],
   ["stashes_noted", stashes],
+  ["commits_made", commits],
+  ["commits_taken", notes],
   ["head_moved", heads],
   ["conflict_noted", notes],
   ["notes_told", writes],

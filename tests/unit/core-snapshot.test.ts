@@ -9,10 +9,12 @@ import { bounded } from "./core-world.ts";
 describe("the product's bounds", () => {
   /** The bounds of the state, and of its tables that make room by themselves. */
   function boundsOf(state: State) {
-    const { limits: own, declarations, debates, messages, checks, spawns, merges, stashes } = state;
+    const { limits: own, declarations, debates, messages, checks, spawns, merges, stashes, commits } = state;
     return [
       own,
-      ...[declarations, debates, messages, checks, spawns, merges, stashes].map(table => table.limits),
+      ...[declarations, debates, messages, checks, spawns, merges, stashes, commits].map(
+        table => table.limits,
+      ),
     ];
   }
 
@@ -37,6 +39,7 @@ describe("the product's bounds", () => {
       writersPerFileMax: 8,
       settledWorkMax: 2_000,
       stashEntriesMax: 1_000,
+      commitsKeptMax: 2_000,
       mergeRisksMax: 1_000,
       fileNotesMax: 5,
       notedActorsMax: 1_000,

@@ -14,7 +14,6 @@ import { movedTo } from "../locks/inherit.ts";
 import { holdsOf } from "../locks/release.ts";
 import { moveInbox } from "../messages/inbox.ts";
 import type { BaseState, Meta, Session, Sessions } from "../tables/base-state.ts";
-import { renameCommits } from "../tables/commits.ts";
 import type { ActsFor, CommandOf, Reply, Step } from "../tables/entries.ts";
 import { renameHeads } from "../tables/heads.ts";
 import { rowsOfSession } from "../tables/locks.ts";
@@ -34,7 +33,7 @@ import {
   setSuspended,
   suspendedAt,
 } from "../tables/sessions.ts";
-import { renameStashes, renameWriters } from "../tables/uncommitted.ts";
+import { renameCommits, renameStashes, renameWriters } from "../tables/uncommitted.ts";
 import { passClaims } from "../tasks/leave.ts";
 import { compareAgain, moveDeclaration } from "../work/declared-ends.ts";
 import { renameRisks } from "../work/dirty-files.ts";

@@ -5,7 +5,6 @@ import type { Limits } from "../../../protocol/limits.ts";
 import { type Actor, type Bound, type FileRef, type Origin, originKey, type Retry } from "../frame/actors.ts";
 import { PathIndex } from "../frame/records.ts";
 import { Preimages, pairList } from "../frame/saved-rows.ts";
-import { type Commits, noCommits } from "./commits.ts";
 import { type ContextTable, noContext } from "./context.ts";
 import { type Declarations, noDeclarations } from "./declarations.ts";
 import {
@@ -29,10 +28,18 @@ import { type Freezes, type Messages, type Notes, noFreezes, noMessages, noNotes
 import { noParts, type Parts } from "./parts.ts";
 import { noSessions, Revisions, type Sessions } from "./sessions.ts";
 import { noTasks, type Tasks } from "./tasks.ts";
-import { noStashes, noWrites, type Risks, riskRecords, type Stashes, type Writes } from "./uncommitted.ts";
+import {
+  type Commits,
+  noCommits,
+  noStashes,
+  noWrites,
+  type Risks,
+  riskRecords,
+  type Stashes,
+  type Writes,
+} from "./uncommitted.ts";
 import { WaitGraph } from "./waits.ts";
 
-export type * from "./commits.ts";
 export type * from "./context.ts";
 export type * from "./messages.ts";
 export type { Session, Sessions } from "./sessions.ts";

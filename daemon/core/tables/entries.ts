@@ -6,7 +6,6 @@ import type { Risk } from "../../../protocol/names.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor, Origin, Retry } from "../frame/actors.ts";
-import type { CommitsMade, CommitsTaken } from "./commits.ts";
 import type { Declaration, DeclarationCommands } from "./declarations.ts";
 import type { HeadMoved } from "./heads.ts";
 import type { LockCommands, LockDues, LockRequest } from "./locks.ts";
@@ -14,7 +13,7 @@ import type { NoteCommands, TalkCommands, TalkDues, Whose } from "./messages.ts"
 import type { PartRow } from "./parts.ts";
 import type { Session, SessionCommands, SessionDues } from "./sessions.ts";
 import type { Task, TaskCommands } from "./tasks.ts";
-import type { StashesNoted, WriteCommands } from "./uncommitted.ts";
+import type { CommitsMade, CommitsTaken, StashesNoted, WriteCommands } from "./uncommitted.ts";
 
 // The log's commands. An entry is a validated command with its proposer, its time and its sequence number.
 // Invariant: a command carries every fact of the outside world that it needs; the core reads none itself.

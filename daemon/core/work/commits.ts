@@ -6,6 +6,10 @@
 
 import { type Actor, actorKey } from "../frame/actors.ts";
 import type { BaseState, Meta, Rules } from "../tables/base-state.ts";
+import type { CommandOf, Step } from "../tables/entries.ts";
+import { type Commands, passing } from "../tables/entries.ts";
+import { actorRow, answererOf, isAlive } from "../tables/naming.ts";
+import { tellLater } from "../tables/notices.ts";
 import {
   addCommit,
   type CommitActor,
@@ -13,11 +17,7 @@ import {
   eachOnce,
   type MadeCommit,
   type TakenCommit,
-} from "../tables/commits.ts";
-import type { CommandOf, Step } from "../tables/entries.ts";
-import { type Commands, passing } from "../tables/entries.ts";
-import { actorRow, answererOf, isAlive } from "../tables/naming.ts";
-import { tellLater } from "../tables/notices.ts";
+} from "../tables/uncommitted.ts";
 
 function commitsMade(state: BaseState, command: CommandOf<"commits_made">, meta: Meta, step: Step): void {
   step.reply = { ok: true };

@@ -16,13 +16,14 @@ import type {
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
 import { presentIn } from "../../core/sessions/room.ts";
-import { commitKey, type MadeCommit } from "../../core/tables/commits.ts";
+import { commitKey, type MadeCommit } from "../../core/tables/uncommitted.ts";
 import { isForeignAuthor } from "../../core/work/commits.ts";
 import type { ListedCommit } from "../../facts/git/commits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { Services } from "../../options.ts";
 import { nameOf } from "../../views/sessions.ts";
 import type { Candidate, Placed } from "./findings.ts";
+import type { AskedOnce, CommitLook } from "./memory.ts";
 import { commitNamed, pushLook, upToBefore } from "./pushes.ts";
 
 type Become = NonNullable<GuardFinding["become"]>;
@@ -77,25 +78,6 @@ export function foreignCommit(
 ): MadeCommit | null {
   const made = engine.state.commits.made.get(commitKey({ project, commit }));
   return made?.actors.some(one => isForeignAuthor(engine.state, actor, one)) ? made : null;
-}
-
-/** What a line does to commits, of one repository. */
-export interface CommitLook {
-  readonly place: GitPlace;
-  readonly project: string;
-  /** Where refs are that it moves, besides HEAD. */
-  readonly olds: readonly string[];
-  /** Commits of others that it would publish. */
-  readonly publishes: readonly ListedCommit[];
-  /** The first command that moves refs, in short form; null: none does. */
-  readonly command: string | null;
-  /** Whether a command of it makes commits. */
-  readonly makes: boolean;
-}
-
-/** What the guard remembers of commits that were asked about: each is asked about once. */
-export interface AskedOnce {
-  has(key: string): boolean;
 }
 
 /** Looks at each repository of the line. */

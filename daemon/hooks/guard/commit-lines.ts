@@ -7,81 +7,24 @@
  */
 
 import { limits } from "../../../protocol/limits.ts";
-import { BoundedMap } from "../../bounded-map.ts";
 import { type Actor, sameActor } from "../../core/frame/actors.ts";
-import { commitKey, type TakenCommit } from "../../core/tables/commits.ts";
+import { isAlive } from "../../core/tables/naming.ts";
+import { commitKey, type TakenCommit } from "../../core/tables/uncommitted.ts";
 import type { HeadLog, HeadMove, ListedCommit } from "../../facts/git/commits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { Services } from "../../options.ts";
-import { type CommitLook, foreignCommit, hasForeignCommits, sharedProject } from "./authors.ts";
-
-/** A repository before a line runs that the guard has looked at. */
-interface CommitLine extends CommitLook {
-  readonly actor: Actor;
-  readonly head: string | null;
-  /** Length of HEAD's log; null: it has none. */
-  readonly bytes: number | null;
-  /** Others whose lines make commits there at the same time. */
-  readonly beside: Actor[];
-}
-
-/** In memory only: after a restart commits of lines that ran are nobody's, and what was asked is asked again. */
-export class CommitLines {
-  /** By tool use. */
-  readonly #lines = new BoundedMap<string, readonly CommitLine[]>({ entriesMax: limits.guardToldMax });
-  /** By git directory: how much of HEAD's log was looked at. */
-  readonly #looked = new BoundedMap<string, number>({ entriesMax: limits.guardIndexesMax });
-  /** Commits that a delivered answer asked about, with the tool use that was told. */
-  readonly #asked = new BoundedMap<string, string>({ entriesMax: limits.guardToldFilesMax });
-
-  began(toolUseId: string, lines: readonly CommitLine[]): void {
-    for (const line of lines) {
-      for (const other of [...this.#lines.values()].flat()) {
-        if (other.place.gitDir !== line.place.gitDir || !other.makes || !line.makes) continue;
-        if (sameActor(other.actor, line.actor)) continue;
-        other.beside.push(line.actor);
-        line.beside.push(other.actor);
-      }
-    }
-    if (lines.length > 0) this.#lines.set(toolUseId, lines);
-  }
-
-  ended(toolUseId: string): readonly CommitLine[] {
-    const lines = this.#lines.get(toolUseId) ?? [];
-    this.#lines.delete(toolUseId);
-    return lines;
-  }
-
-  /** Returns how much of HEAD's log was looked at before, and notes what is looked at now. */
-  looked({ gitDir }: GitPlace, bytes: number | null): number | null {
-    const before = this.#looked.get(gitDir) ?? null;
-    if (bytes !== null) this.#looked.set(gitDir, bytes);
-    return before;
-  }
-
-  lookedAt({ gitDir }: GitPlace): number | null {
-    return this.#looked.get(gitDir) ?? null;
-  }
-
-  /** The commits that other tool uses than this one were asked about. */
-  askedBefore(toolUseId: string): { has(key: string): boolean } {
-    return { has: key => (this.#asked.get(key) ?? toolUseId) !== toolUseId };
-  }
-
-  asked(toolUseId: string, keys: readonly string[]): void {
-    for (const key of keys) if (!this.#asked.has(key)) this.#asked.set(key, toolUseId);
-  }
-}
+import { foreignCommit, hasForeignCommits, sharedProject } from "./authors.ts";
+import type { CommitLine, CommitLines, CommitLook } from "./memory.ts";
 
 /** Notes where HEAD is in each repository before the line runs. */
 export async function commitLinesBegin(
   services: Services,
   lines: CommitLines,
-  toolUseId: string,
+  { toolUseId, promptId }: { readonly toolUseId: string; readonly promptId: string | null },
   actor: Actor,
   looks: readonly CommitLook[],
 ): Promise<void> {
-  const begun: CommitLine[] = [];
+  const begun: Omit<CommitLine, "beside">[] = [];
   const { facts } = services;
   for (const look of looks) {
     await movesSeen(services, lines, look.place, null, actor);
@@ -90,9 +33,9 @@ export async function commitLinesBegin(
     const now = log.bytes === null ? await facts.heads.now(look.place) : null;
     const head = now === null ? log.head : "unreachable" in now ? null : now.commit;
     lines.looked(look.place, log.bytes);
-    begun.push({ ...look, actor, head, bytes: log.bytes, beside: [] });
+    begun.push({ ...look, actor, prompt: promptId, head, bytes: log.bytes });
   }
-  lines.began(toolUseId, begun);
+  lines.began(toolUseId, begun, other => isAlive(services.engine.state, other));
 }
 
 /** A line of the actor has ended: its commits get their author, and authors whose commits it took are told. */

@@ -29,12 +29,13 @@ import { wouldWait } from "../plan-filters.ts";
 import { guardVerdict, stops } from "../verdict.ts";
 import { commitsOf } from "./authors.ts";
 import { commitLinesBegin } from "./commit-lines.ts";
-import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
-import { lineKey, type Versions } from "./memory.ts";
+import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, workOf } from "./findings.ts";
+import { type CommitLook, lineKey, type Reached, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
 import {
   blindStashCandidates,
+  type StashUsers,
   stashCandidates,
   stashesBefore,
   stashUsers,
@@ -153,11 +154,7 @@ async function looked(
     // The line will not run.
     await releaseIndexes(event, actor, action.toolUseId);
   } else {
-    const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
-    parts.guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
-    const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
-    parts.guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
-    await commitLinesBegin(event, parts.guard.commitLines, action.toolUseId, actor, commits.looks);
+    await lineBegins(event, parts, action, actor, { placed, reached, stashing, looks: commits.looks });
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen, unseenStashes(stashing)].filter(why => why !== null);
@@ -165,6 +162,27 @@ async function looked(
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
   const asks = shown.flatMap(one => one.asks ?? []);
   return { outcome, line, shown: shown.flatMap(({ versions }) => versions ?? []), asks, passed };
+}
+
+/** Notes what the line may take before it runs. */
+async function lineBegins(
+  event: HookEvent,
+  { guard }: Needs<LineParts>,
+  action: Guard,
+  actor: Actor,
+  line: {
+    readonly placed: readonly Placed[];
+    readonly reached: readonly Reached[];
+    readonly stashing: readonly StashUsers[];
+    readonly looks: readonly CommitLook[];
+  },
+): Promise<void> {
+  const { placed, reached, stashing, looks } = line;
+  const known = placed.filter(one => one.blind === undefined && one.command.reach !== "refs");
+  guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
+  const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
+  guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
+  await commitLinesBegin(event, guard.commitLines, action, actor, looks);
 }
 
 /** A finding of which the actor was not told yet. */

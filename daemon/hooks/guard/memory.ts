@@ -7,7 +7,7 @@ import { type Actor, actorKey, type FileRef, sameActor } from "../../core/frame/
 import type { State } from "../../core/state.ts";
 import type { DirtyFile } from "../../core/tables/base-state.ts";
 import { stashesOf } from "../../core/tables/uncommitted.ts";
-import type { CommitMark } from "../../facts/git/commits.ts";
+import type { CommitMark, ListedCommit } from "../../facts/git/commits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { Services } from "../../options.ts";
 
@@ -252,6 +252,103 @@ export async function noteStashes(
     const rest = { type: "stashes_noted", actor, project, wallMs: clock.wall() } as const;
     if (made.length + taken.length > 0) await engine.submitAndWait({ ...rest, made, gone: taken, takenBy });
     if (unseen.length > 0) await engine.submitAndWait({ ...rest, made: [], gone: unseen, takenBy: null });
+  }
+}
+
+// Guarded shell lines that run now, with what they do to commits. In memory only: after a restart the commits of lines that ran
+// are nobody's, and what was asked is asked again.
+
+/** What a line does to commits, of one repository. */
+export interface CommitLook {
+  readonly place: GitPlace;
+  readonly project: string;
+  /** Where refs are that it moves, besides HEAD. */
+  readonly olds: readonly string[];
+  /** Commits of others that it would publish. */
+  readonly publishes: readonly ListedCommit[];
+  /** The first command that moves refs, in short form; null: none does. */
+  readonly command: string | null;
+  /** Whether a command of it makes commits. */
+  readonly makes: boolean;
+}
+
+/** What the guard remembers of commits that were asked about: each is asked about once. */
+export interface AskedOnce {
+  has(key: string): boolean;
+}
+
+/** A repository before a line runs that the guard has looked at. */
+export interface CommitLine extends CommitLook {
+  readonly actor: Actor;
+  /** The prompt whose turn it belongs to; null: the event named none. */
+  readonly prompt: string | null;
+  readonly head: string | null;
+  /** Length of HEAD's log; null: it has none. */
+  readonly bytes: number | null;
+  /** Others whose lines make commits there at the same time. */
+  readonly beside: Actor[];
+}
+
+export class CommitLines {
+  /** By tool use. */
+  readonly #lines = new BoundedMap<string, readonly CommitLine[]>({ entriesMax: limits.guardToldMax });
+  /** By git directory: how much of HEAD's log was looked at. */
+  readonly #looked = new BoundedMap<string, number>({ entriesMax: limits.guardIndexesMax });
+  /** Commits that a delivered answer asked about, with the tool use that was told. */
+  readonly #asked = new BoundedMap<string, string>({ entriesMax: limits.guardToldFilesMax });
+
+  /** `isAlive`: whether an actor is. */
+  began(
+    toolUseId: string,
+    begun: readonly Omit<CommitLine, "beside">[],
+    isAlive: (actor: Actor) => boolean,
+  ): void {
+    const lines = begun.map((line): CommitLine => ({ ...line, beside: [] }));
+    for (const line of lines) {
+      for (const other of [...this.#lines.values()].flat()) {
+        if (other.place.gitDir !== line.place.gitDir || !other.makes || !line.makes) continue;
+        if (sameActor(other.actor, line.actor) || !isAlive(other.actor)) continue;
+        other.beside.push(line.actor);
+        line.beside.push(other.actor);
+      }
+    }
+    if (lines.length > 0) this.#lines.set(toolUseId, lines);
+  }
+
+  /** Forgets the lines of an actor whose ends were not reported, but not those of the turn of `keepPrompt`. */
+  turnEnded({ session, agent }: Pick<Actor, "session" | "agent">, keepPrompt: string | null): void {
+    const rows = [...this.#lines.entries()];
+    for (const [toolUseId, lines] of rows) {
+      const isIts = lines.some(({ actor }) => actor.session === session && actor.agent === agent);
+      const isKept = keepPrompt !== null && lines.some(({ prompt }) => prompt === keepPrompt);
+      if (isIts && !isKept) this.#lines.delete(toolUseId);
+    }
+  }
+
+  ended(toolUseId: string): readonly CommitLine[] {
+    const lines = this.#lines.get(toolUseId) ?? [];
+    this.#lines.delete(toolUseId);
+    return lines;
+  }
+
+  /** Returns how much of HEAD's log was looked at before, and notes what is looked at now. */
+  looked({ gitDir }: GitPlace, bytes: number | null): number | null {
+    const before = this.#looked.get(gitDir) ?? null;
+    if (bytes !== null) this.#looked.set(gitDir, bytes);
+    return before;
+  }
+
+  lookedAt({ gitDir }: GitPlace): number | null {
+    return this.#looked.get(gitDir) ?? null;
+  }
+
+  /** The commits that other tool uses than this one were asked about. */
+  askedBefore(toolUseId: string): { has(key: string): boolean } {
+    return { has: key => (this.#asked.get(key) ?? toolUseId) !== toolUseId };
+  }
+
+  asked(toolUseId: string, keys: readonly string[]): void {
+    for (const key of keys) if (!this.#asked.has(key)) this.#asked.set(key, toolUseId);
   }
 }
 
