@@ -1,4 +1,5 @@
 /** The git commands of a guarded shell line, and the guard's findings: between the daemon and an adapter. */
+import type { HeadPlace, OperationKind } from "./heads.ts";
 import type { ActorRow, FilesNews } from "./schemas/lock.ts";
 
 /**
@@ -266,6 +267,62 @@ export interface ForeignCommit {
   readonly who: readonly string[];
 }
 
+/** An actor that is at work in a worktree: in a turn, or with uncommitted work there. */
+export interface AtWork {
+  readonly who: string;
+  readonly doing: string | null;
+  /** Its uncommitted files there, relative to the worktree, at most `limits.guardFilesShownMax`. */
+  readonly files: readonly string[];
+}
+
+/** How an agent does in a place of its own what would move HEAD for all. */
+export type HeadWay =
+  /** `git worktree add` with these words; `branch`: what it then works on. `orphan`: a line that makes the branch there. */
+  | {
+      readonly is: "worktree";
+      readonly words: readonly string[];
+      readonly branch: string | null;
+      readonly orphan?: { readonly dir: string; readonly name: string };
+    }
+  /** A worktree that has the branch already. */
+  | { readonly is: "there"; readonly dir: string; readonly branch: string }
+  /** The command rewrites the branch: `kite move` takes a copy of it along. */
+  | { readonly is: "copy" };
+
+/**
+ * What a command would do to HEAD or to an operation of others. `moves`: others are at work there. `moved`: HEAD is elsewhere
+ * than the actor knows. `interferes`: an operation that is not the actor's own is in progress.
+ */
+export type HeadFinding =
+  | {
+      readonly is: "moves";
+      readonly at: HeadPlace;
+      /** Where HEAD goes, in a few words; null: its branch goes to another commit. */
+      readonly to: string | null;
+      readonly others: readonly AtWork[];
+      /** The number of those besides. */
+      readonly more: number;
+      readonly way: HeadWay;
+      /** The actor has uncommitted work of its own there. */
+      readonly hasOwn: boolean;
+    }
+  | {
+      readonly is: "moved";
+      readonly from: HeadPlace;
+      readonly to: HeadPlace;
+      readonly by: string | null;
+      readonly hasOwn: boolean;
+    }
+  | {
+      readonly is: "interferes";
+      readonly kind: OperationKind;
+      readonly of: string | null;
+      /** Whose session began it; null: Kite did not see that. */
+      readonly who: string | null;
+      readonly state: "at work" | "idle" | "ended" | "unseen";
+      readonly sinceMs: number;
+    };
+
 /** The reason why a guarded command should not run unchanged. */
 export interface GuardFinding {
   /** The index of the action's command, from 0; those of `aliased` follow. */
@@ -298,6 +355,8 @@ export interface GuardFinding {
   readonly become?: "rewritten" | "dropped" | "published" | "unpublished" | "deleted";
   /** Of a push: what pushes the actor's own commits up to before those of others. */
   readonly upTo?: { readonly remote: string; readonly commit: string; readonly branch: string };
+  /** What it does to HEAD or an operation of others. Such a finding names no files. */
+  readonly head?: HeadFinding;
   /** The worktree's absolute path. */
   readonly worktree: string;
   /** The guard does not know where the command runs; `worktree` is one of the possible ones. */

@@ -40,3 +40,8 @@ const gerunds = { merge: "merging", "cherry-pick": "cherry-picking", revert: "re
 export function branchName(ref: string): string {
   return ref.startsWith("refs/heads/") ? ref.slice("refs/heads/".length) : ref;
 }
+
+/** A folder beside the worktree, named after what it is for. */
+export function worktreeFolder(worktree: string, name: string): string {
+  return `${worktree}-${name.replace(/[^\w.-]+/g, "-").replace(/^[.-]+|[.-]+$/g, "") || "other"}`;
+}

@@ -33,8 +33,13 @@ const guardLimits = {
   worktreesReadMax: 256,
   /** How long ago HEAD's files changed, at least, before their stats stand for what was read. */
   headSettledMs: 100,
+  /** How long a list shows a HEAD without another look, and the worktrees at whose HEADs a list looks. */
+  headShownMs: 5_000,
+  headsShownMax: 64,
   /** Worktrees whose HEAD is kept, to tell who moved it. */
   headsMax: 1_000,
+  /** Names tried for a folder in which nothing is. */
+  foldersTriedMax: 100,
   /** Stash entries that one answer or notice names. */
   stashesShownMax: 3,
   /** Work time of one check of uncommitted work, and its elapsed time. */

@@ -366,7 +366,8 @@ function lifeSentence(
 ): string {
   if (session !== null) {
     const where = clean(tilde(session.worktree, screen.home));
-    const branch = session.branch === null ? "" : ` on branch ${clean(session.branch)}`;
+    const { head, branch: on } = session;
+    const branch = head !== undefined ? ` (${clean(head)})` : on === null ? "" : ` on branch ${clean(on)}`;
     const isNow = session.lastSeenMs < nowBelowMs;
     const lastSeen = isNow ? "heard of just now" : `heard of ${duration(session.lastSeenMs)} ago`;
     const needs = session.attention === null ? "" : `; it needs a person: ${clean(session.attention)}`;

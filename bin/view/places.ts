@@ -22,7 +22,7 @@ export function projectName(project: string): string {
 
 /** Returns a session's branch, and its worktree if that is not the project's main one. */
 export function whereabouts(session: SessionRow): string {
-  const branch = session.branch === null ? "" : clean(session.branch);
+  const branch = clean(session.head ?? session.branch ?? "");
   if (session.worktree === projectRoot(session.project)) return branch;
   const worktree = clean(basename(session.worktree));
   return branch === "" || branch === worktree ? `${worktree}/` : `${worktree}/ ${branch}`;

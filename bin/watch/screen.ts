@@ -382,7 +382,15 @@ function withoutOthers(all: WatchData): WatchData {
   return {
     ...all,
     sessions: ofProject(all.sessions, project).filter(s =>
-      has(s.name, s.branch, s.worktree, s.waitingFor, s.attention, ...s.agents.map(a => a.name)),
+      has(
+        s.name,
+        s.branch,
+        s.head ?? null,
+        s.worktree,
+        s.waitingFor,
+        s.attention,
+        ...s.agents.map(a => a.name),
+      ),
     ),
     ...(all.elsewhere === undefined
       ? {}

@@ -92,7 +92,7 @@ export interface Facts {
   /** Where HEAD of a worktree is, and what revisions name. */
   readonly heads: Pick<
     HeadFacts,
-    "now" | "isAhead" | "revision" | "remoteBranches" | "setting" | "worktreeOn"
+    "latest" | "now" | "isAhead" | "isAncestor" | "revision" | "remoteBranches" | "setting" | "worktreeOn"
   >;
   /** The state of a whole worktree, no older than the call. */
   worktreeState(place: GitPlace): Promise<WorktreeState | Unreachable>;

@@ -81,6 +81,11 @@ export class Notices<Reader, Id, Notice> {
     return { notes: taken.map(({ notice }) => notice()), ids };
   }
 
+  /** Whether a notice is in an answer in flight, or was delivered with one. */
+  isOffered(reader: Reader, id: Id): boolean {
+    return this.#offered.get(this.#kind.keyOf(reader))?.has(id) === true;
+  }
+
   /** Whether the reader was offered a notice that may have ended since. */
   has(reader: Reader): boolean {
     return this.#offered.has(this.#kind.keyOf(reader));

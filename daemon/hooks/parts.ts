@@ -19,6 +19,7 @@ import { OwnFiles } from "./edits/own-files.ts";
 import {
   CommitLines,
   GuardConfirmations,
+  HeadLines,
   LineEdits,
   RunningGitCommands,
   StashLines,
@@ -88,6 +89,7 @@ export function hookParts(services: Services, options: HookPartsOptions & FromSl
       stashLines: new StashLines(),
       commitLines: new CommitLines(),
       lineEdits: new LineEdits(),
+      heads: new HeadLines(),
     },
     notes: noticeBoard(),
     /** Calls of tools under way, and what came of those before. */

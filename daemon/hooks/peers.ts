@@ -21,7 +21,7 @@ import { latestFinished, listOf } from "../core/tables/tasks.ts";
 import { idIn } from "../engine/log-view.ts";
 import type { Services } from "../options.ts";
 import { elsewhereRows } from "../views/elsewhere.ts";
-import { nameOf, sessionRow, workedOn } from "../views/sessions.ts";
+import { lookAtHeads, nameOf, sessionRow, workedOn } from "../views/sessions.ts";
 import { keptBy } from "./edits/edit-lock.ts";
 import type { ActionOf, HookEvent } from "./event.ts";
 import { unreadOf } from "./inbox.ts";
@@ -44,6 +44,9 @@ export async function listPeersInTurn(
   action: ActionOf<"list_peers">,
   parts: Needs<"peers">,
 ): Promise<HookOutcome | null> {
+  const self = event.engine.state.sessions.live.get(action.session);
+  if (self !== undefined && countPresent(event.engine.state.sessions, self.project) > 1)
+    await lookAtHeads(event, self.project);
   const outcome = await event.call.inTurn(() => listPeers(event, action, parts), limits.peersEffort);
   return outcome ?? { did: "list_peers", ok: true, self: "", ...nobody };
 }

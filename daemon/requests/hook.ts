@@ -16,6 +16,7 @@ import {
   type Step,
   type Words,
 } from "../hooks/event.ts";
+import { lookAtHead } from "../hooks/guard/heads.ts";
 import { tellFirstDenial } from "../hooks/inbox.ts";
 import type { HookParts, Needs } from "../hooks/parts.ts";
 import { isOffFor, leaveOutTelling, noteRefused, planInView, silence } from "../hooks/plan-filters.ts";
@@ -44,6 +45,7 @@ const steps: readonly (readonly [step: Step, mark?: Mark])[] = [
   [switchOff, "off"],
   [leaveOutTelling, "observed"],
   [countEvent, "counted"],
+  [lookAtHead],
   [runActions],
   [noteClient, "client"],
   [sendAgain, "refused"],

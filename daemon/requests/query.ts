@@ -24,7 +24,7 @@ import { type StoreServices, storeNow } from "../store/requests.ts";
 import { elsewhereRows } from "../views/elsewhere.ts";
 import { contextPage, holdRows, postedPage } from "../views/messages.ts";
 import { nowhere, page, placeIn } from "../views/paging.ts";
-import { lockRows, sessionRows, transcriptRows } from "../views/sessions.ts";
+import { lockRows, lookAtHeads, sessionRows, transcriptRows } from "../views/sessions.ts";
 import { clientTaskRows, isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
 import { declarationRows, endedDeclarationRows, riskRows, workStates, writeRows } from "../views/work.ts";
 import type { DaemonServices, HandlersOf, Target } from "./handler.ts";
@@ -99,7 +99,13 @@ function target<Row extends { readonly project: string }>(one: Target<Row>): Tar
 }
 
 const baseTargets = {
-  sessions: target({ open: (services, wanted) => () => sessionRows(services, wanted), ids: row => [row.id] }),
+  sessions: target({
+    open: async (services, wanted) => {
+      await lookAtHeads(services, wanted.project);
+      return () => sessionRows(services, wanted);
+    },
+    ids: row => [row.id],
+  }),
   locks: target({
     open:
       (services, { id }) =>

@@ -10,6 +10,7 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
+import type { HeadFacts } from "../facts/git/head.ts";
 import type { Steps } from "../server/call.ts";
 import type { PresenceTable } from "../sessions/presence.ts";
 
@@ -19,6 +20,8 @@ import type { PresenceTable } from "../sessions/presence.ts";
 export interface RowSource {
   readonly engine: Logs;
   readonly presence: PresenceTable;
+  /** Where HEADs of worktrees were a moment ago; absent: nobody looks. */
+  readonly facts?: { readonly heads: Pick<HeadFacts, "latest"> };
 }
 
 /** A row with its position: rows are ordered by `place`, and `key` distinguishes rows with equal positions. */

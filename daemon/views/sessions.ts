@@ -1,5 +1,6 @@
 /** Sessions and locks as `query` shows them. */
 
+import { branchName, headWords } from "../../protocol/heads.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isUnhooked } from "../../protocol/names.ts";
 import type { ActorRow, LockRow } from "../../protocol/schemas/lock.ts";
@@ -13,11 +14,12 @@ import type { State } from "../core/state.ts";
 import type { Hold, Session, Waiter } from "../core/tables/base-state.ts";
 import { rowsOfSession } from "../core/tables/locks.ts";
 import { actorRow, agentName, pathOf, tokenText } from "../core/tables/naming.ts";
-import { sessionsFrom } from "../core/tables/sessions.ts";
+import { idOfKey, sessionsFrom } from "../core/tables/sessions.ts";
 import { claimerOf, type Task } from "../core/tables/tasks.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import { declaredField } from "../core/work/overlaps.ts";
 import { idIn, type Logs, logOfSession } from "../engine/log-view.ts";
+import type { Services } from "../options.ts";
 import { latestDialog, type Pulse } from "../sessions/presence.ts";
 import { columnsOf } from "./columns.ts";
 import type { Keyed, RowSource, RowsOf } from "./paging.ts";
@@ -75,7 +77,7 @@ export function sessionRow(source: RowSource, session: Session): SessionRow {
     name: session.name,
     project: session.project,
     worktree: session.worktree,
-    branch: session.branch,
+    ...headOf(source, session),
     cwd: session.cwd,
     pid: session.incarnations.find(i => i.anchor !== null)?.anchor?.pid ?? null,
     ...(seen.isContained ? { container: true } : {}),
@@ -97,6 +99,36 @@ export function sessionRow(source: RowSource, session: Session): SessionRow {
     ...declaredField(state, { session: session.id, agent: null }),
     ...columnsOf(source, session, null),
   };
+}
+
+/** Where HEAD of its worktree is now, if somebody looked a moment ago; else where it was when the session registered. */
+function headOf(
+  { engine, facts }: RowSource,
+  { worktree, branch }: Session,
+): Pick<SessionRow, "branch" | "head"> {
+  const place = facts?.heads.latest(worktree);
+  if (place === undefined) return { branch };
+  const isOnBranch = place.ref?.startsWith("refs/heads/") === true;
+  const now = isOnBranch && place.ref !== null ? branchName(place.ref) : null;
+  if (now !== null && place.operation === null) return { branch: now };
+  const { operation } = engine.state.heads.rows.get(worktree) ?? {};
+  const owner = operation?.kind === place.operation ? (operation?.name ?? null) : null;
+  return { branch: now, head: `${headWords(place)}${owner === null ? "" : ` (of ${owner})`}` };
+}
+
+/** Looks at HEAD of the worktrees in which sessions of the project work, or of all projects. */
+export async function lookAtHeads({ engine, facts }: Services, project: string | undefined): Promise<void> {
+  const { worktrees, live } = engine.state.sessions;
+  let left: number = limits.headsShownMax;
+  for (const [worktree, keys] of worktrees) {
+    const first = live.get(idOfKey(keys.last ?? ""));
+    if (project !== undefined && first?.project !== project) continue;
+    left -= 1;
+    if (left < 0) return;
+    const around = await facts.repository(worktree);
+    if ("unreachable" in around || around.gitDir === null || around.worktree !== worktree) continue;
+    await facts.heads.now({ worktree, gitDir: around.gitDir });
+  }
 }
 
 function doingField(doing: Pulse["doing"] | undefined, now: number): Pick<AgentRow, "doing"> {

@@ -135,10 +135,9 @@ const pull: RefRule = (args, settings) => {
   if (chosen !== undefined && isNo(chosen)) return { does: "add" };
   const [remote, ref] = parsedArgs.words;
   const isClear = [remote, ref].every(word => word === undefined || word.known);
-  const named =
-    ref === undefined
-      ? "@{upstream}"
-      : `refs/remotes/${remote?.text ?? ""}/${ref.text.replace(/^\+|:.*$/g, "")}`;
+  const branch = ref?.text.replace(/^\+|:.*$/g, "") ?? "";
+  const folder = remote?.text === "." ? "" : `refs/remotes/${remote?.text ?? ""}/`;
+  const named = ref === undefined ? "@{upstream}" : `${folder}${branch}`;
   const ifSet = chosen === undefined ? ({ ifSet: "pull.rebase" } as const) : {};
   return { does: "move", by: "pull", to: isClear ? named : null, ifApart: true, ...ifSet };
 };

@@ -93,7 +93,10 @@ export interface SessionColumns {
   readonly name: string;
   readonly project: string;
   readonly worktree: string;
+  /** The branch that HEAD of its worktree is on now, as far as it can be read in time; null: none. */
   readonly branch: string | null;
+  /** Where HEAD is if it is detached, or what is in progress there and whose: `rebasing main (of alice)`. */
+  readonly head?: string;
   readonly cwd: string;
   readonly pid: number | null;
   /** Its client runs in a container with other paths: it names files by those, and lives by signs of life. */

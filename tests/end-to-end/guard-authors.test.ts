@@ -170,8 +170,14 @@ describe("a commit of another live session", () => {
     const { dir, ann, bob } = await pair();
     const made = await commits(bob, dir, "bob.ts", "bob's part");
     shell(dir, "git reset -q --hard HEAD~1");
-    await line(ann, dir, "./a-script");
-    expect(await prompt(bob, dir)).toContain(short(made));
+    const said = await prompt(bob, dir);
+    expect(said).toContain(`somebody whom Kite did not see took a commit of yours off: ${short(made)}`);
+    shell(dir, `git reset -q --hard ${made}`);
+    const of = call("./a-script");
+    await prompt(ann, dir);
+    shell(dir, "git reset -q --hard HEAD~1");
+    await finish(ann, dir, of);
+    expect(await prompt(bob, dir)).toContain(`"${ann}" took a commit of yours off: ${short(made)}`);
   });
 
   it("made in the middle of a rebase is not lost with its abort unsaid", async () => {

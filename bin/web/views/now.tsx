@@ -137,6 +137,12 @@ function Agents({ state, page, sessions }: AgentsProps) {
   );
 }
 
+/** The branch that HEAD of the session's worktree is on, or what is in progress there. */
+function Where({ session: { head, branch } }: { readonly session: SessionRow }) {
+  const where = head ?? branch;
+  return where === null ? null : <div class="dim">{clean(where)}</div>;
+}
+
 interface AgentLineProps extends ViewProps {
   readonly session: SessionRow;
   /** The session's main agent, or one within it. */
@@ -163,6 +169,7 @@ function AgentLine({ state, page, session, one }: AgentLineProps) {
         />
         <Marks session={isMain ? session : null} />
         {isMain ? <Title state={state} session={session} /> : null}
+        {isMain ? <Where session={session} /> : null}
       </th>
       <td data-label="State">
         {troubleOf(one) ??

@@ -32,6 +32,11 @@ const signs = [
   "HEAD",
 ] as const;
 
+interface Latest {
+  readonly place: HeadPlace;
+  readonly until: number;
+}
+
 interface Kept {
   readonly text: string;
   readonly refFile: string | null;
@@ -44,6 +49,8 @@ export class HeadFacts {
   readonly #child: GitChild;
   /** By git directory: what was read last, while the stats are the same. */
   readonly #kept = new BoundedMap<string, Kept>({ entriesMax: limits.repositoriesMax });
+  /** By worktree, for lists. */
+  readonly #latest = new BoundedMap<string, Latest>({ entriesMax: limits.repositoriesMax });
 
   constructor(outside: BudgetedFs, git: GitFacts, child: GitChild = new GitChild()) {
     this.#outside = outside;
@@ -51,8 +58,21 @@ export class HeadFacts {
     this.#child = child;
   }
 
+  /** Returns where HEAD of a worktree was at a look a moment ago; undefined: nobody looked. */
+  latest(worktree: string): HeadPlace | undefined {
+    const known = this.#latest.get(worktree);
+    return known === undefined || known.until < this.#outside.now() ? undefined : known.place;
+  }
+
   /** Returns where HEAD is now: three stats if nothing changed since the last look. */
   async now(place: GitPlace): Promise<HeadPlace | Unreachable> {
+    const found = await this.#now(place);
+    const until = this.#outside.now() + limits.headShownMs;
+    if (!("unreachable" in found)) this.#latest.set(place.worktree, { place: found, until });
+    return found;
+  }
+
+  async #now(place: GitPlace): Promise<HeadPlace | Unreachable> {
     const { gitDir } = place;
     const known = this.#kept.get(gitDir);
     const stats = known === undefined ? null : await this.#stats(gitDir, known.refFile);
@@ -63,7 +83,9 @@ export class HeadFacts {
     const found = await this.#look(place, common);
     const { ref = null } = "unreachable" in found ? {} : found;
     if ("unreachable" in found || before === null) return found;
-    const refFile = ref === null ? null : `${common}/${ref}`;
+    const tables = `${common}/reftable/tables.list`;
+    const isInTables = gitDir === common && (await this.#stats(gitDir, tables))?.hasRef === true;
+    const refFile = isInTables ? tables : ref === null ? null : `${common}/${ref}`;
     const after = await this.#stats(gitDir, refFile);
     // What changed a moment ago may change again under the same time.
     const isSettled =
@@ -104,14 +126,20 @@ export class HeadFacts {
     return this.#askGit({ gitDir, worktree }, found);
   }
 
-  /** Whether the new commit has the old one among its ancestors: HEAD's log says so, else git. */
+  /** Whether HEAD only added commits to the old one, or amended them: its log says so, else git of the commits. */
   async isAhead(place: GitPlace, from: string | null, to: string | null): Promise<boolean | Unreachable> {
     if (from === to || from === null) return true;
     if (to === null) return false;
     const log = await this.#outside.fact(budget =>
       this.#outside.look(`${place.gitDir}/logs/HEAD`, null, budget, (_prober, path) => tailOf(path)),
     );
-    if (typeof log === "string" && onlyAdded(log, from, to)) return true;
+    return typeof log === "string" && onlyAdded(log, from, to) ? true : this.isAncestor(place, from, to);
+  }
+
+  /** Whether a commit is the other one, or among its ancestors. */
+  async isAncestor(place: GitPlace, from: string | null, to: string | null): Promise<boolean | Unreachable> {
+    if (from === to || from === null) return true;
+    if (to === null) return false;
     const { code, errorText } = await this.#run(place, ["merge-base", "--is-ancestor", from, to]);
     return code === 0 || code === 1 ? code === 0 : unreachable(errorText);
   }

@@ -30,6 +30,7 @@ import {
 } from "../event.ts";
 import { noteCommits } from "../guard/commit-lines.ts";
 import { releaseIndexes } from "../guard/guard.ts";
+import { headLineEnds } from "../guard/heads.ts";
 import { lineFlight, noteStashes } from "../guard/memory.ts";
 import { endLineEdits } from "../guard/plain-files.ts";
 import { noteReturned, tellTaken } from "../guard/taken-work.ts";
@@ -150,6 +151,7 @@ export async function shellEnd(
   await noteStashes(event, guard.stashLines, toolUseId);
   if (parts.config.settings.values.treeGuard !== "off")
     await noteCommits(event, guard.commitLines, actor, action);
+  await headLineEnds(event, guard.heads, actor, action);
   await releaseIndexes(event, actor, toolUseId);
   await lineEditsEnd(event, action, parts);
   const since = ranMs === null ? 0 : clock.wall() - ranMs - limits.shellSlackMs;

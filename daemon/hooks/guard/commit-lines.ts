@@ -237,13 +237,16 @@ export async function movesSeen(
   const project = reader === null ? null : await sharedProject(services, reader, place);
   if (project === null) return;
   const before = lines.lookedAt(place);
+  // The end of a line that runs there tells what it did.
+  const isRunning = lines.isRunning(place);
+  if (by === null && isRunning) return;
   const log = await facts.history.headLog(place, by === null ? before : -limits.headLogBytes);
   if ("unreachable" in log || log.bytes === null || (by === null && log.bytes === before)) return;
-  lines.looked(place, log.bytes);
+  if (!isRunning) lines.looked(place, log.bytes);
   const own = by === null ? [] : log.moves.filter(({ wallMs }) => wallMs >= by.begunMs);
   const unseen = log.moves.filter(({ at }) => before !== null && at >= before);
   const actor = by !== null && own.length > 0 ? by.actor : null;
-  const isLooking = unseen.length > 0 && hasForeignCommits(services, actor, project);
+  const isLooking = !isRunning && unseen.length > 0 && hasForeignCommits(services, actor, project);
   const gone = isLooking ? await goneCommits(services, project, place, fromOf(null, unseen)) : [];
   const placed = await replacements(services, place, log, gone, unseen);
   const commits = madeCommits(own, placed).filter(

@@ -6,7 +6,8 @@
  */
 
 import { resolve } from "node:path";
-import type { ForeignFile, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding, HeadFinding } from "../../../protocol/guard.ts";
+import { headWords } from "../../../protocol/heads.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
 import { answererOf } from "../../core/tables/naming.ts";
@@ -299,7 +300,8 @@ export function ownerOf(services: Services, actor: Actor): Pick<ForeignFile, "wh
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes, sessions, commits, become }: GuardFinding): string {
+export function workOf({ foreign, more, stashes, sessions, commits, become, head }: GuardFinding): string {
+  if (head !== undefined) return headOf(head);
   if (commits !== undefined) {
     const all = commits.map(
       ({ commit, who }) => `${commit.slice(0, limits.commitIdChars)} (${who.join(" or ")})`,
@@ -319,6 +321,13 @@ export function workOf({ foreign, more, stashes, sessions, commits, become }: Gu
   }
   const rest = more === 0 ? "" : ` and ${more} more`;
   return `${workIn(foreign.map(({ file, leftMs, ...one }) => ({ ...one, file, hasEnded: leftMs !== null })))}${rest}`;
+}
+
+function headOf(head: HeadFinding): string {
+  if (head.is === "interferes") return `a ${head.kind} in progress (${head.who ?? "not seen to begin"})`;
+  if (head.is === "moved") return `HEAD, now ${headWords(head.to)}, last known ${headWords(head.from)}`;
+  const others = head.others.map(({ who }) => who).join(", ");
+  return `HEAD, now ${headWords(head.at)}, where others are at work: ${others}${head.more === 0 ? "" : ` and ${head.more} more`}`;
 }
 
 /** Files with uncommitted work, and those that others only hold, as a text for the trail. */

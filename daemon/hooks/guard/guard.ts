@@ -30,6 +30,7 @@ import { guardVerdict, stops } from "../verdict.ts";
 import { commitsOf } from "./authors.ts";
 import { commitLinesBegin } from "./commit-lines.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, type Placed, placeKey, workOf } from "./findings.ts";
+import { headCandidates, headLineBegins } from "./heads.ts";
 import { type CommitLook, lineKey, type Reached, type Versions } from "./memory.ts";
 import { aliasedBy, displacedCandidates, inTime, placesOf, supposed, withoutIndex } from "./places.ts";
 import { type LineParts, releaseLineEdits } from "./plain-files.ts";
@@ -48,7 +49,10 @@ type Guard = ActionOf<"guard">;
 
 type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
-export async function guard(event: HookEvent, action: Guard, parts: Needs<LineParts>): Promise<HookOutcome> {
+/** What a guarded line needs besides: the notices that its actor was not told yet. */
+type GuardParts = LineParts | "notes";
+
+export async function guard(event: HookEvent, action: Guard, parts: Needs<GuardParts>): Promise<HookOutcome> {
   const mode = parts.config.settings.values.treeGuard;
   const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
   const alone: Looked = { did: "guard", ok: true, verdict: guardVerdict(mode, []), ...nothing };
@@ -105,7 +109,7 @@ const undecided = { line: "", shown: [], asks: [], passed: [] } as const;
 
 async function looked(
   event: HookEvent,
-  parts: Needs<LineParts>,
+  parts: Needs<GuardParts>,
   action: Guard,
   actor: Actor,
   alone: Looked,
@@ -146,7 +150,8 @@ async function looked(
   const takes = await stashCandidates(event, me, stashing, placed);
   const before = parts.guard.commitLines.askedBefore(action.toolUseId);
   const commits = await commitsOf(event, actor, placed, before);
-  const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed), ...commits.candidates];
+  const heads = [...(await headCandidates(event, parts, me, placed)), ...commits.candidates];
+  const candidates = [...all, ...takes, ...displacedCandidates(event, me, placed), ...heads];
   const { shown, passed, line } = await notYetTold(event, parts, actor, action, candidates);
   const findings = shown.map(({ finding }) => finding);
   const verdict = guardVerdict(parts.config.settings.values.treeGuard, findings);
@@ -182,6 +187,7 @@ async function lineBegins(
   guard.gitCommands.began(action.toolUseId, await lineFor(event, known, reached));
   const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: action.promptId }));
   guard.stashLines.began(action.toolUseId, lists, other => isAlive(event.engine.state, other));
+  headLineBegins(guard.heads, actor, action.toolUseId, placed);
   await commitLinesBegin(event, guard.commitLines, action, actor, looks);
 }
 
@@ -217,10 +223,14 @@ async function notYetTold(
     if (isKnown) passed.push(finding);
     else untold.push({ finding, versions, asks: candidate.asks });
   }
-  // A denied line cannot be sent again as it is, so the answer names only what denies it.
+  // A denied line cannot be sent again as it is, so the answer names only what denies it. What it does to HEAD and to commits is
+  // named, too: it may be sent again when what denies it is over, and is then not refused once more.
   const isDenied =
     config.settings.values.treeGuard === "deny" && untold.some(({ finding }) => finding.verdict === "deny");
-  const shown = untold.filter(({ finding }) => !isDenied || finding.verdict === "deny");
+  const shown = untold.filter(
+    ({ finding: { verdict, head, commits } }) =>
+      !isDenied || verdict === "deny" || head !== undefined || commits !== undefined,
+  );
   return { line, shown, passed };
 }
 

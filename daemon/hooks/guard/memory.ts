@@ -331,13 +331,16 @@ export class CommitLines {
     return lines;
   }
 
-  /** Returns how much of HEAD's log was looked at before, and notes what is looked at now. */
-  looked({ gitDir }: GitPlace, bytes: number | null): number | null {
-    const before = this.#looked.get(gitDir) ?? null;
-    if (bytes !== null) this.#looked.set(gitDir, bytes);
-    return before;
+  isRunning({ gitDir }: GitPlace): boolean {
+    return [...this.#lines.values()].flat().some(({ place }) => place.gitDir === gitDir);
   }
 
+  /** HEAD's log was looked at up to there. */
+  looked({ gitDir }: GitPlace, bytes: number | null): void {
+    if (bytes !== null) this.#looked.set(gitDir, bytes);
+  }
+
+  /** How much of HEAD's log was looked at; null: nothing yet. */
   lookedAt({ gitDir }: GitPlace): number | null {
     return this.#looked.get(gitDir) ?? null;
   }
@@ -395,4 +398,48 @@ export function lineFlight(toolUseId: string): string {
 export function isHeldBy({ locks }: Pick<State, "locks">, { key }: FileRef, actor: Actor): boolean {
   const hold = locks.holds.get(key);
   return hold !== undefined && sameActor(hold.actor, actor);
+}
+
+// Guarded lines that run now and may move HEAD, and where actors were last.
+
+/** A line that runs now and may move HEAD or begin an operation. */
+interface HeadLine {
+  readonly actor: Actor;
+  readonly places: readonly GitPlace[];
+}
+
+/** In memory only: after a restart a move has no known maker. */
+export class HeadLines {
+  readonly #lines = new BoundedMap<string, HeadLine>({ entriesMax: limits.guardToldMax });
+  /** Where actors were at their latest waiting events, and when. */
+  readonly #latest = new BoundedMap<string, { readonly worktree: string; readonly at: number }>({
+    entriesMax: limits.gatedActorsMax,
+  });
+
+  began(toolUseId: string, line: HeadLine): void {
+    this.#lines.set(toolUseId, line);
+  }
+
+  ended(toolUseId: string): HeadLine | null {
+    const line = this.#lines.get(toolUseId) ?? null;
+    this.#lines.delete(toolUseId);
+    return line;
+  }
+
+  /** Returns the only actor whose line may have moved HEAD there; null: none, or several. */
+  moverIn(worktree: string): Actor | null {
+    const here = [...this.#lines.values()].filter(line => line.places.some(at => at.worktree === worktree));
+    const [first] = here;
+    return first !== undefined && here.every(({ actor }) => sameActor(actor, first.actor))
+      ? first.actor
+      : null;
+  }
+
+  acted(actor: Actor, worktree: string, at: number): void {
+    this.#latest.set(actorKey(actor), { worktree, at });
+  }
+
+  latest(actor: Actor) {
+    return this.#latest.get(actorKey(actor));
+  }
 }

@@ -39,22 +39,27 @@ interface ReachedCommits extends GuardFinding {
   readonly by: GuardedCommand;
 }
 
-/** The line does something to commits of agents whose sessions are open. */
-export function commitsToldFirst(found: readonly ReachedCommits[], cwd: string): string {
-  return [
-    `Kite: this command line did not run yet: ${effects(found, "would", "in it ")}.`,
-    `${frame} ${whose(found)}.`,
-    `What to do: ${ways(found, cwd).join("\n")}`,
-    confirming(found),
-  ].join("\n");
-}
+/** Whether the line is held until it is sent again, or for another reason, or runs. */
+type Mode = "first" | "denied" | "warned";
 
-/** The guard only warns. */
-export function commitsWarned(found: readonly ReachedCommits[], cwd: string): string {
+/** The line does something to commits of agents whose sessions are open. */
+export function commitTexts(found: readonly ReachedCommits[], cwd: string, mode: Mode): string {
+  const owners = `${frame} ${whose(found)}.`;
+  const all = ways(found, cwd).join("\n");
+  if (mode === "warned")
+    return [
+      `Kite: ${effects(found, "will", "")}. The command line runs anyway.`,
+      owners,
+      `Next time: ${all}`,
+    ].join("\n");
+  const yet = mode === "first" ? " yet" : "";
   return [
-    `Kite: ${effects(found, "will", "")}. The command line runs anyway.`,
-    `${frame} ${whose(found)}.`,
-    `Next time: ${ways(found, cwd).join("\n")}`,
+    `Kite: this command line did not run${yet}: ${effects(found, "would", "in it ")}.`,
+    owners,
+    `What to do: ${all}`,
+    mode === "first"
+      ? confirming(found)
+      : "Kite does not ask about these commits again when you send this command line later.",
   ].join("\n");
 }
 

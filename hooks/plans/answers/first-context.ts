@@ -135,7 +135,9 @@ function agentLine({ id, name }: SessionRow, one: AgentRow, peers: Peers, cwd: s
 }
 
 function sessionLine(s: SessionRow, peers: Peers, cwd: string): string {
-  const branch = s.branch === null ? "" : `, branch ${quote(s.branch, limits.nameBytes)}`;
+  const at = s.head ?? s.branch;
+  const branch =
+    at === null ? "" : `, ${s.head === undefined ? "branch " : ""}${quote(at, limits.nameBytes)}`;
   const waiting = s.agents.find(a => a.waitingForPath !== null);
   const waits =
     s.waitingForPath !== null

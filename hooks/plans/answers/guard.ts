@@ -12,7 +12,8 @@ import { duration, frame, nearPath, quote, shellArgument } from "../../../protoc
 import type { Guarded } from "../../git/commands.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "./answer.ts";
-import { commitsToldFirst, commitsWarned } from "./authors.ts";
+import { commitTexts } from "./authors.ts";
+import { headTexts } from "./heads.ts";
 import { freezeOf } from "./lock.ts";
 import { clearPaths, formOf, ownForms, type TypedLine } from "./own-forms.ts";
 
@@ -266,29 +267,35 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   });
   const { cwd } = line;
   const isDenied = looked.verdict === "deny" && all.some(({ verdict }) => verdict === "deny");
-  const reportable = isDenied ? all.filter(({ verdict }) => verdict === "deny") : all;
+  const reportable = isDenied
+    ? all.filter(
+        ({ verdict, head, commits: of }) => verdict === "deny" || head !== undefined || of !== undefined,
+      )
+    : all;
   const reached = reportable.filter(
-    ({ stashes, sessions, commits }) =>
-      stashes === undefined && sessions === undefined && commits === undefined,
+    ({ stashes, sessions, head, commits }) =>
+      stashes === undefined && sessions === undefined && head === undefined && commits === undefined,
   );
+  const heads = reportable.filter(({ head }) => head !== undefined);
   const stashes = reportable.filter(one => one.stashes !== undefined);
   const displacing = reportable.filter(one => one.sessions !== undefined);
   const authored = reportable.filter(one => one.commits !== undefined);
-  const words = (files: typeof warned, entries: typeof stashWarned, displaced: typeof displacedWarned) =>
+  type Files = typeof warned;
+  type Mode = Parameters<typeof headTexts>[2];
+  const words = (files: Files, entries: typeof stashWarned, displaced: typeof displacedWarned, mode: Mode) =>
     [
       ...(reached.length === 0 ? [] : [files(reached, line)]),
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
-      ...(authored.length === 0
-        ? []
-        : [(files === warned ? commitsWarned : commitsToldFirst)(authored, cwd)]),
+      ...(heads.length === 0 ? [] : [headTexts(heads, cwd, mode)]),
+      ...(authored.length === 0 ? [] : [commitTexts(authored, cwd, mode)]),
     ].join("\n");
   if (looked.verdict === "allow_with_note")
-    return withContext(nothing, words(warned, stashWarned, displacedWarned));
+    return withContext(nothing, words(warned, stashWarned, displacedWarned, "warned"));
   return deny(
     isDenied
-      ? words(denied, stashDenied, displacedDenied)
-      : words(toldFirst, stashToldFirst, displacedToldFirst),
+      ? words(denied, stashDenied, displacedDenied, "denied")
+      : words(toldFirst, stashToldFirst, displacedToldFirst, "first"),
   );
 }
 

@@ -1,8 +1,9 @@
 /** Words where HEAD is, who moved it, and whose the operation in progress is. */
 
-import { branchName, type HeadPlace } from "../../../protocol/heads.ts";
+import type { AtWork, GuardedCommand, GuardFinding, HeadFinding, HeadWay } from "../../../protocol/guard.ts";
+import { branchName, type HeadPlace, worktreeFolder } from "../../../protocol/heads.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { plain, quote, shellArgument } from "../../../protocol/text.ts";
+import { duration, frame, plain, quote, shellArgument } from "../../../protocol/text.ts";
 import type { HeadMovedNote } from "../../seam/outcomes.ts";
 
 /** Where HEAD is: `on branch "main"`, `detached at 0123456789`, `in the middle of a rebase of "main"`. */
@@ -62,7 +63,156 @@ function wayBack({ worktree, to }: Move, from: HeadPlace): string {
   return `To commit on ${quote(branch, limits.nameBytes)}, use a worktree of its own: ${line}`;
 }
 
-/** A folder beside the worktree, named after what it is for. */
-export function worktreeFolder(worktree: string, name: string): string {
-  return `${worktree}-${name.replace(/[^\w.-]+/g, "-").replace(/^[.-]+|[.-]+$/g, "") || "other"}`;
+// Words what the guard found of HEAD and of operations in a shell line.
+
+/** A finding about HEAD, with the command it is about. */
+export interface OfHead extends GuardFinding {
+  readonly by: GuardedCommand;
+}
+
+/** The line is held back: `first`: the same line runs when it is sent again; `denied`: something else denies it; `warned`: it runs. */
+type Mode = "denied" | "first" | "warned";
+
+/** What stands against the line because of HEAD: a paragraph for each finding. */
+export function headTexts(found: readonly OfHead[], cwd: string, mode: Mode): string {
+  return found
+    .flatMap(one =>
+      one.head === undefined ? [] : paragraph(one, one.head, cwd, modeOf(one, mode)).join("\n"),
+    )
+    .join("\n");
+}
+
+/** A finding of a denied line that only tells runs when the line does. */
+function modeOf({ verdict }: OfHead, mode: Mode): Mode | "also" {
+  return mode === "denied" && verdict === "tell_first" ? "also" : mode;
+}
+
+function paragraph(one: OfHead, head: HeadFinding, cwd: string, mode: Mode | "also"): readonly string[] {
+  if (head.is === "moves") return movesText(one, head, cwd, mode);
+  return head.is === "moved" ? movedText(one, head, mode) : interferesText(one, head, mode);
+}
+
+const begins: { readonly [M in Mode | "also"]: string } = {
+  denied: "Kite: this command line did not run:",
+  first: "Kite: this command line did not run yet:",
+  also: "Besides,",
+  warned: "Kite:",
+};
+
+const ends: { readonly [M in Mode | "also"]: (what: string) => readonly string[] } = {
+  denied: () => [],
+  first: what => [`If you mean ${what}, send exactly the same command again: it will run.`],
+  also: () => ["When the line may run, you are not asked about this again."],
+  warned: () => ["The command line runs anyway."],
+};
+
+type Of<W extends HeadFinding["is"]> = Extract<HeadFinding, { is: W }>;
+
+function movesText(one: OfHead, head: Of<"moves">, cwd: string, mode: Mode | "also"): readonly string[] {
+  const { at, to, others, more } = head;
+  const count = others.length + more;
+  const who = count === 1 ? "another agent is" : "other agents are";
+  const their = count === 1 ? "its" : "their";
+  const would = mode === "warned" ? "will" : "would";
+  const what =
+    to === null
+      ? `${would} put ${branchWords(at)} on a commit that lacks commits it has now`
+      : `${would} move HEAD from ${placeWords(at)} to ${to.replace(/^branch (.*)$/, (_, name) => `branch ${quote(name, limits.nameBytes)}`)}`;
+  return [
+    `${begins[mode]} \`${one.by.name}\` in it ${what}, and ${who} at work in this checkout on ${placeWords(at)}. HEAD is one for all who work in it: ${their} next commit would land there.`,
+    `${frame} ${[...others.map(atWorkText), ...(more > 0 ? [`and ${more} more`] : [])].join("; ")}.`,
+    `What to do: ${wayText(one, head, cwd)}`,
+    ...ends[mode]("to move it for all"),
+  ];
+}
+
+function branchWords({ ref }: HeadPlace): string {
+  return ref === null ? "HEAD" : `branch ${quote(branchName(ref), limits.nameBytes)}`;
+}
+
+function placeWords(at: HeadPlace): string {
+  return at.ref === null ? `no branch (detached at ${shortId(at.commit)})` : branchWords(at);
+}
+
+function atWorkText({ who, doing, files }: AtWork): string {
+  const names = files.map(file => quote(file)).join(", ");
+  const work = names === "" ? "is in a turn" : `has uncommitted work in ${names}`;
+  return `${quote(who, limits.nameBytes)} ${work}${doing === null ? "" : ` and ${quote(doing)}`}`;
+}
+
+/** The line that does the agent's part in a place of its own. */
+function wayText({ worktree }: OfHead, { way, hasOwn, at }: Of<"moves">, cwd: string): string {
+  if (way.is === "there")
+    return `${quote(way.branch, limits.nameBytes)} is checked out in a worktree already, work there: cd ${shellArgument(way.dir)}`;
+  if (way.is === "copy")
+    return `take a copy of ${branchWords(at)} with your uncommitted work to a worktree of your own, and run the line there: kite move`;
+  const line = worktreeLine(way, worktree, cwd);
+  const on = way.branch === null ? "" : ` on ${quote(way.branch, limits.nameBytes)}`;
+  const move = way.words[0] === "-b" && way.branch !== null ? ` --branch ${shellArgument(way.branch)}` : "";
+  const own = hasOwn ? [`Your uncommitted work comes along with: kite move${move}`] : [];
+  return [`work${on} in a worktree of your own: ${line}`, ...own].join("\n");
+}
+
+function worktreeLine(
+  { words, orphan }: Extract<HeadWay, { is: "worktree" }>,
+  worktree: string,
+  cwd: string,
+): string {
+  const isHere = cwd === worktree || cwd.startsWith(`${worktree}/`);
+  const git = isHere ? "git" : `git -C ${shellArgument(worktree)}`;
+  const add = `${git} worktree add ${words.map(shellArgument).join(" ")}`;
+  if (orphan === undefined) return add;
+  return `${add} && git -C ${shellArgument(orphan.dir)} checkout --orphan ${shellArgument(orphan.name)}`;
+}
+
+function movedText(
+  { by, worktree }: OfHead,
+  { from, to, by: who, hasOwn }: Of<"moved">,
+  mode: Mode | "also",
+): readonly string[] {
+  const whose = who === null ? "Kite did not see who moved it" : "another agent moved it";
+  const move = { worktree, from, to };
+  const own = hasOwn
+    ? ["Your uncommitted work goes to a worktree and branch of its own with: kite move"]
+    : [];
+  return [
+    `${begins[mode]} HEAD of this checkout is ${placeText(to)} now, where \`${by.name}\` ${mode === "warned" ? "will" : "would"} act, and ${whose}.`,
+    `${frame} ${moveText(move)}${who === null ? "" : `; ${quote(who, limits.nameBytes)} did it`}.`,
+    `What to do: ${wayBack(move, from)}`,
+    ...own,
+    ...ends[mode](`to go on ${placeText(to)}`),
+  ];
+}
+
+function interferesText(
+  { by }: OfHead,
+  { kind, of, who, state, sinceMs }: Of<"interferes">,
+  mode: Mode | "also",
+): readonly string[] {
+  const name = who === null ? "" : quote(who, limits.nameBytes);
+  const branch = of === null ? "" : ` of ${quote(of, limits.nameBytes)}`;
+  const what = `${article(kind)} ${kind}${branch}`;
+  const owners = {
+    "at work": "",
+    idle: ", whose turn is over",
+    ended: ", whose session has ended",
+    unseen: "",
+  };
+  const whose =
+    who === null
+      ? "Kite did not see who began it"
+      : `${name}${owners[state]} began it ${duration(sinceMs)} ago`;
+  const wait =
+    state === "at work"
+      ? `wait until ${name} has ended it, or tell it what you need: kite message send ${shellArgument(who ?? "")} TEXT`
+      : state === "idle"
+        ? `ask ${name} to end it first: kite message send ${shellArgument(who ?? "")} TEXT`
+        : "look first at what it has done: git status";
+  return [
+    `${begins[mode]} ${what} is in progress in this checkout that is not yours, and \`${by.name}\` in it ${mode === "warned" ? "will" : "would"} interfere with it.`,
+    `${frame} ${whose}.`,
+    `What to do: ${wait}`,
+    "To go on meanwhile in a worktree of your own, with your uncommitted work: kite move",
+    ...ends[mode](`to act on that ${kind}`),
+  ];
 }

@@ -98,8 +98,13 @@ function line(message: MessageRow): string {
 }
 
 /** Drops conflicts on which another line of the same answer tells more: who changed the file, and how. */
-function unsaid(notes: readonly FileNote[], outcomes: readonly HookOutcome[]): readonly FileNote[] {
-  if (notes.length === 0) return notes;
+function unsaid(all: readonly FileNote[], outcomes: readonly HookOutcome[]): readonly FileNote[] {
+  if (all.length === 0) return all;
+  const found = outcomeOf(outcomes, "guard")?.findings ?? [];
+  const isSaid = (note: FileNote) =>
+    note.what === "head_moved" &&
+    found.some(({ worktree, head }) => head?.is === "moved" && worktree === note.worktree);
+  const notes = all.filter(note => !isSaid(note));
   const granted = outcomeOf(outcomes, "lock");
   const changed = granted?.changedWhileWaiting && "path" in granted.reply ? granted.reply.path : null;
   const unseen = granted?.unseen;

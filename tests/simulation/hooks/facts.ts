@@ -37,8 +37,10 @@ export function simulatedFacts(shown: Shown): Facts {
       settings: async () => new Map(),
     },
     heads: {
+      latest: () => undefined,
       now: async () => ({ ref: "refs/heads/main", commit: "0".repeat(40), operation: null, of: null }),
       isAhead: async () => true,
+      isAncestor: async () => true,
       revision: async () => null,
       remoteBranches: async () => [],
       setting: async () => null,
