@@ -246,6 +246,20 @@ describe("work that a reset brings back", () => {
   });
 });
 
+describe("a file of several commits that a reset brings back", () => {
+  it("is the work of all who made them", async () => {
+    const { dir, ann, bob } = await pair();
+    const cyd = `cyd${count}`;
+    await prompt(cyd, dir);
+    await commits(bob, dir, "s.ts", "bob's part");
+    await stops(bob, dir);
+    await commits(cyd, dir, "s.ts", "cyd's part");
+    await until(ann, dir, "git reset -q --soft HEAD~2");
+    // Of cyd alone it would be hers to commit without a word.
+    expect(await line(cyd, dir, "git commit -qam all")).toContain(`uncommitted changes of "${bob}" and of you`);
+  });
+});
+
 describe("a push", () => {
   it("of another's commits is refused once while its author is at work, each commit once", async () => {
     const { dir, ann, bob } = await pair();

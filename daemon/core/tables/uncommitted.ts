@@ -179,6 +179,8 @@ interface WorkReturned {
   readonly noted: WriteNote;
   /** Only those who wrote a file count for it; the actor does not. Absent: the actor counts, too, as in old entries. */
   readonly isWritersOnly?: true;
+  /** Who made the commits that were taken back, for each file of theirs: it is their work, too. */
+  readonly authors?: readonly { readonly key: string; readonly actors: readonly CommitActor[] }[];
 }
 
 /**

@@ -150,7 +150,7 @@ export function writesSettled(
 /** Makes settled files dirty again: they belong to those who wrote them. In old entries the actor counts as the latest. */
 export function workReturned(
   state: BaseState,
-  { actor, noted, isWritersOnly }: CommandOf<"work_returned">,
+  { actor, noted, isWritersOnly, authors = [] }: CommandOf<"work_returned">,
   meta: Meta,
   step: Step,
 ): void {
@@ -159,7 +159,12 @@ export function workReturned(
   for (const { key } of files) {
     const work = state.writes.settled.get(key);
     if (work === undefined) continue;
-    addWork(state.writes, { ...work, writers: work.writers.map(w => ({ ...w, seq: meta.seq })) });
+    const own = work.writers.map(w => ({ ...w, seq: meta.seq }));
+    const made = (authors.find(one => one.key === key)?.actors ?? [])
+      .filter(one => !own.some(w => sameActor(w.actor, one.actor)))
+      .map((one): Writer => ({ ...one, ancestors: [], by: "edit", wallMs: noted.wallMs, seq: meta.seq }));
+    const writers = [...made, ...own].slice(-state.limits.writersPerFileMax);
+    addWork(state.writes, { ...work, writers });
   }
   const unowned = isWritersOnly === true ? files.filter(({ key }) => !state.writes.files.has(key)) : files;
   markDirty(state, actor, { ...noted, files: unowned }, meta);

@@ -149,8 +149,8 @@ export async function shellEnd(
   // The line still holds the index here, so the next line's commit does not count as its own.
   const byGit = await tellTaken(event, edits, actor, ancestors, line);
   await noteStashes(event, guard.stashLines, toolUseId);
-  if (parts.config.settings.values.treeGuard !== "off")
-    await noteCommits(event, guard.commitLines, actor, action);
+  const isGuarded = parts.config.settings.values.treeGuard !== "off";
+  const back = isGuarded ? await noteCommits(event, guard.commitLines, actor, action) : undefined;
   await headLineEnds(event, guard.heads, actor, action);
   await releaseIndexes(event, actor, toolUseId);
   await lineEditsEnd(event, action, parts);
@@ -159,7 +159,7 @@ export async function shellEnd(
     ({ key }) => !byGit.has(key),
   );
   await noteShell(event, actor, ancestors, changed);
-  const returned = await noteReturned(event, actor, ancestors, line.settled);
+  const returned = await noteReturned(event, actor, ancestors, line.settled, back);
   const wallMs = clock.wall();
   const ended = { actor, toolUseId, program, changed: [...changed, ...returned], wallMs };
   for (const part of points) part.lineEnded?.(ended);

@@ -9,12 +9,12 @@
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, sameActor } from "../../core/frame/actors.ts";
 import { isAlive } from "../../core/tables/naming.ts";
-import { commitKey, type TakenCommit } from "../../core/tables/uncommitted.ts";
+import { type CommitActor, commitKey, eachOnce, type TakenCommit } from "../../core/tables/uncommitted.ts";
 import type { HeadLog, HeadMove, ListedCommit } from "../../facts/git/commits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { Services } from "../../options.ts";
 import { foreignCommit, hasForeignCommits, sharedProject } from "./authors.ts";
-import type { CommitLine, CommitLines, CommitLook } from "./memory.ts";
+import type { CommitLine, CommitLines, CommitLook, TakenBack } from "./memory.ts";
 
 /** Notes where HEAD is in each repository before the line runs. */
 export async function commitLinesBegin(
@@ -48,16 +48,39 @@ export async function noteCommits(
     cwd,
     ranMs,
   }: { readonly toolUseId: string; readonly cwd: string; readonly ranMs: number | null },
-): Promise<void> {
+): Promise<TakenBack> {
   const guarded = lines.ended(toolUseId);
-  for (const line of guarded) await lineEnded(services, lines, line, ranMs);
-  if (ranMs === null) return;
-  const around = await services.facts.repository(cwd);
-  if ("unreachable" in around || around.gitDir === null) return;
+  const back = new Map<string, readonly CommitActor[]>();
+  for (const line of guarded)
+    for (const [path, actors] of await lineEnded(services, lines, line, ranMs)) back.set(path, actors);
+  const around = ranMs === null ? null : await services.facts.repository(cwd);
+  if (ranMs === null || around === null || "unreachable" in around || around.gitDir === null) return back;
   const place = { worktree: around.worktree, gitDir: around.gitDir };
-  if (guarded.some(line => line.place.gitDir === place.gitDir)) return;
-  const begunMs = inSeconds(services.clock.wall() - ranMs);
-  await movesSeen(services, lines, place, { actor, begunMs });
+  if (guarded.some(line => line.place.gitDir === place.gitDir)) return back;
+  await movesSeen(services, lines, place, { actor, begunMs: inSeconds(services.clock.wall() - ranMs) });
+  return back;
+}
+
+/** Who made the commits that a reset took back, by the files that they changed. */
+async function takenBack(
+  { facts, engine }: Services,
+  { place, project, head, command }: CommitLine,
+  now: string | null,
+): Promise<TakenBack> {
+  const found = new Map<string, readonly CommitActor[]>();
+  if (command !== "git reset" && command !== "git reset --soft") return found;
+  if (head === null || now === null || head === now) return found;
+  const commits = await facts.history.between(place, [head], [now], limits.guardCommitsMax);
+  for (const { commit, parents } of "unreachable" in commits ? [] : commits) {
+    const made = engine.state.commits.made.get(commitKey({ project, commit }));
+    if (made === undefined) continue;
+    const diff = await facts.commitDiff(place, [parents[0] ?? null, commit]);
+    for (const file of "unreachable" in diff ? [] : diff.keys()) {
+      const path = `${place.worktree}/${file}`;
+      found.set(path, eachOnce([...made.actors, ...(found.get(path) ?? [])]));
+    }
+  }
+  return found;
 }
 
 /** As git's log counts. */
@@ -70,11 +93,11 @@ async function lineEnded(
   lines: CommitLines,
   line: CommitLine,
   ranMs: number | null,
-): Promise<void> {
+): Promise<TakenBack> {
   const { facts, clock, engine } = services;
   const { place, project, actor, publishes } = line;
   const log = await facts.history.headLog(place, line.bytes);
-  if ("unreachable" in log) return;
+  if ("unreachable" in log) return new Map();
   const moves = line.bytes === null ? await withoutLog(services, line) : log.moves;
   lines.looked(place, log.bytes);
   const begunMs = inSeconds(clock.wall() - (ranMs ?? 0));
@@ -90,6 +113,7 @@ async function lineEnded(
   }
   await tellGone(services, { actor, project, command: line.command }, gone, placed);
   await tellPublished(services, line, publishes);
+  return takenBack(services, line, log.head);
 }
 
 /** Where HEAD has no log, the commit that it has now is what the line made. */

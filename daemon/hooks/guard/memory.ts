@@ -6,7 +6,7 @@ import { BoundedMap } from "../../bounded-map.ts";
 import { type Actor, actorKey, type FileRef, sameActor } from "../../core/frame/actors.ts";
 import type { State } from "../../core/state.ts";
 import type { DirtyFile } from "../../core/tables/base-state.ts";
-import { stashesOf } from "../../core/tables/uncommitted.ts";
+import { type CommitActor, stashesOf } from "../../core/tables/uncommitted.ts";
 import type { CommitMark, ListedCommit } from "../../facts/git/commits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { Services } from "../../options.ts";
@@ -271,6 +271,9 @@ export interface CommitLook {
   /** Whether a command of it makes commits. */
   readonly makes: boolean;
 }
+
+/** Who made the commits that a line took back, by the absolute paths of their files. */
+export type TakenBack = ReadonlyMap<string, readonly CommitActor[]>;
 
 /** What the guard remembers of commits that were asked about: each is asked about once. */
 export interface AskedOnce {

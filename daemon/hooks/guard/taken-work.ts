@@ -16,7 +16,7 @@ import { isWithin } from "../../worktree/pathspec.ts";
 import { bounded, worksIn } from "../../worktree/uncommitted.ts";
 import type { EditMemory } from "../parts.ts";
 import type { Placed } from "./findings.ts";
-import type { Before, Reached, Repository, RunningLine, Settled } from "./memory.ts";
+import type { Before, Reached, Repository, RunningLine, Settled, TakenBack } from "./memory.ts";
 
 // Records the work that git brings back. A stash, or a commit taken back, makes settled work uncommitted again: it
 // belongs to its writers. What other commands bring (a commit picked, a version checked out) belongs to their actor.
@@ -39,12 +39,16 @@ async function settledBefore(services: Services, placed: readonly Placed[]): Pro
   return found;
 }
 
-/** The line has ended: files that are uncommitted now get an owner. Returns them. */
+/**
+ * The line has ended: files that are uncommitted now get an owner. Returns them. `back`: who made the commits that the line
+ * took back.
+ */
 export async function noteReturned(
   services: Services,
   actor: Actor,
   ancestors: readonly (string | null)[],
   settled: readonly Settled[],
+  back: TakenBack = new Map(),
 ): Promise<readonly Written[]> {
   const { engine, clock } = services;
   const all: Written[] = [];
@@ -56,7 +60,13 @@ export async function noteReturned(
       .map(({ key, file, worktree, project }) => ({ key, file, worktree, project }));
     if (named.length === 0) continue;
     const noted = { files: named, by: "shell", ancestors, wallMs: clock.wall() } as const;
-    if (isBack) await engine.submitAndWait({ type: "work_returned", actor, noted, isWritersOnly: true });
+    const authors = named.flatMap(({ key, worktree, file }) => {
+      const actors = back.get(`${worktree}/${file}`) ?? [];
+      return actors.length === 0 ? [] : [{ key, actors }];
+    });
+    const more = authors.length === 0 ? {} : { authors };
+    if (isBack)
+      await engine.submitAndWait({ type: "work_returned", actor, noted, isWritersOnly: true, ...more });
     else await engine.submitAndWait({ type: "writes_noted", actor, noted });
     all.push(...named);
   }
