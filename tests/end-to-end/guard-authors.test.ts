@@ -256,7 +256,9 @@ describe("a file of several commits that a reset brings back", () => {
     await commits(cyd, dir, "s.ts", "cyd's part");
     await until(ann, dir, "git reset -q --soft HEAD~2");
     // Of cyd alone it would be hers to commit without a word.
-    expect(await line(cyd, dir, "git commit -qam all")).toContain(`uncommitted changes of "${bob}" and of you`);
+    expect(await line(cyd, dir, "git commit -qam all")).toContain(
+      `uncommitted changes of "${bob}" and of you`,
+    );
   });
 });
 

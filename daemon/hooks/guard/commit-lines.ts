@@ -267,7 +267,8 @@ export async function movesSeen(
   const log = await facts.history.headLog(place, by === null ? before : -limits.headLogBytes);
   if ("unreachable" in log || log.bytes === null || (by === null && log.bytes === before)) return;
   if (!isRunning) lines.looked(place, log.bytes);
-  const own = by === null ? [] : log.moves.filter(({ wallMs }) => wallMs >= by.begunMs);
+  // At the first look nobody can tell what was there before the line.
+  const own = by === null || before === null ? [] : log.moves.filter(({ wallMs }) => wallMs >= by.begunMs);
   const unseen = log.moves.filter(({ at }) => before !== null && at >= before);
   const actor = by !== null && own.length > 0 ? by.actor : null;
   const isLooking = !isRunning && unseen.length > 0 && hasForeignCommits(services, actor, project);

@@ -43,7 +43,12 @@ interface ReachedCommits extends GuardFinding {
 type Mode = "first" | "denied" | "warned";
 
 /** The line does something to commits of agents whose sessions are open. */
-export function commitTexts(found: readonly ReachedCommits[], cwd: string, mode: Mode): string {
+export function commitTexts(
+  found: readonly ReachedCommits[],
+  cwd: string,
+  mode: Mode,
+  isFurther: boolean,
+): string {
   const owners = `${frame} ${whose(found)}.`;
   const all = ways(found, cwd).join("\n");
   if (mode === "warned")
@@ -53,8 +58,9 @@ export function commitTexts(found: readonly ReachedCommits[], cwd: string, mode:
       `Next time: ${all}`,
     ].join("\n");
   const yet = mode === "first" ? " yet" : "";
+  const lead = isFurther ? "Besides, " : `Kite: this command line did not run${yet}: `;
   return [
-    `Kite: this command line did not run${yet}: ${effects(found, "would", "in it ")}.`,
+    `${lead}${effects(found, "would", "in it ")}.`,
     owners,
     `What to do: ${all}`,
     mode === "first"

@@ -288,7 +288,9 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
       ...(heads.length === 0 ? [] : [headTexts(heads, cwd, mode)]),
-      ...(authored.length === 0 ? [] : [commitTexts(authored, cwd, mode)]),
+      ...(authored.length === 0
+        ? []
+        : [commitTexts(authored, cwd, mode, authored.length < reportable.length)]),
     ].join("\n");
   if (looked.verdict === "allow_with_note")
     return withContext(nothing, words(warned, stashWarned, displacedWarned, "warned"));
