@@ -37,7 +37,7 @@ const guardLimits = {
   headShownMs: 5_000,
   headsShownMax: 64,
   /** Worktrees whose HEAD is kept, to tell who moved it. */
-  headsMax: 1_000,
+  headRowsMax: 1_000,
   /** Names tried for a folder in which nothing is. */
   foldersTriedMax: 100,
   /** Stash entries that one answer or notice names. */

@@ -492,7 +492,7 @@ describe("bundles", () => {
     ["opencode-plugin.mjs", 23_142, ""],
     ["web-page.js", 15_268, "@preact/signals @preact/signals-core"],
     ["web-views.js", 167_818, "@dagrejs/dagre preact"],
-    ["daemon.mjs", 1_785_000, `${pino} safe-stable-stringify sonic-boom unbash`],
+    ["daemon.mjs", 1_812_000, `${pino} safe-stable-stringify sonic-boom unbash`],
     // What a daemon loads besides at each start, and only with a store.
     ["daemon-chunk-*.mjs", 796_338, "zod"],
     ["daemon-shared-*.mjs", 276_236, "pg pg-protocol pgpass split2"],

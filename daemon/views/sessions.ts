@@ -1,6 +1,6 @@
 /** Sessions and locks as `query` shows them. */
 
-import { branchName, headWords } from "../../protocol/heads.ts";
+import { branchName, headWords } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isUnhooked } from "../../protocol/names.ts";
 import type { ActorRow, LockRow } from "../../protocol/schemas/lock.ts";

@@ -1,8 +1,7 @@
 /** What came of an action. */
 
 import type { Refusal } from "../../protocol/codes.ts";
-import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
-import type { HeadPlace } from "../../protocol/heads.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding, HeadPlace } from "../../protocol/guard.ts";
 import type { FileLockReply, LockUse } from "../../protocol/schemas/lock.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { WorkedOn } from "../../protocol/schemas/session.ts";

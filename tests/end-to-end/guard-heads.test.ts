@@ -357,6 +357,33 @@ describe("an operation in progress", () => {
   });
 });
 
+describe("lists", () => {
+  const rowsOf = async (dir: string) => {
+    const client = await w.client();
+    const reply = await client.ask({ type: "query", target: "sessions", project: dir });
+    client.destroy();
+    return (reply["rows"] as { branch: string | null; head?: string }[]).map(({ branch, head }) => [
+      branch,
+      head,
+    ]);
+  };
+
+  it("show where HEAD is now, what is in progress, and whose it is", async () => {
+    const { dir, bob } = await stopped("git merge topic");
+    expect(await rowsOf(dir)).toEqual([
+      ["main", `main, merging (of ${bob})`],
+      ["main", `main, merging (of ${bob})`],
+    ]);
+    const cyd = `cyd${count}`;
+    const begins = { hook_event_name: "SessionStart", source: "startup" };
+    expect(read(await w.event(cyd, dir, begins))).toContain(`"main, merging (of ${bob})"`);
+    shell(dir, "git merge --abort && git switch -q topic");
+    expect((await rowsOf(dir))[0]).toEqual(["topic", undefined]);
+    shell(dir, "git checkout -q --detach");
+    expect((await rowsOf(dir))[0]).toEqual([null, `detached at ${head(dir).slice(0, 10)}`]);
+  });
+});
+
 describe("agents of one session", () => {
   const agent = { agent_id: "a0954b2b04fdf61ec", agent_type: "helper" };
 

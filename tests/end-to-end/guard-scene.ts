@@ -25,6 +25,14 @@ export function read(output: string): string {
   return texts.filter(text => text !== undefined && !firstDenial.test(text)).join("\n");
 }
 
+/** Whether nothing stands against a line but that it moves HEAD for others, or meddles with what is in progress. */
+export function isOfHeadAlone(said: string): boolean {
+  const isOfHead = said.includes("HEAD is one for all") || said.includes("that is not yours, and");
+  return (
+    isOfHead && said.includes("did not run yet") && !/may (?:wipe|change)|would (?:include|take)/.test(said)
+  );
+}
+
 /** A world whose daemon has the hooks of the client. */
 export class LineWorld extends GuardWorld {
   #lines = 0;
@@ -52,12 +60,22 @@ export class LineWorld extends GuardWorld {
     await this.event(session, dir, { hook_event_name: "SessionEnd", reason: "other" });
   }
 
-  /** What the agent reads before its line runs; if the line is let through, it runs, and its end is told. */
-  line(session: string, dir: string, command: string, meanwhile?: () => Promise<unknown>): Promise<string> {
-    return this.#line(session, dir, command, async () => {
+  /**
+   * What the agent reads before its line runs; if the line is let through, it runs, and its end is told. A line against which
+   * only HEAD stands is sent again: `guard-heads.test.ts` tells of those.
+   */
+  async line(
+    session: string,
+    dir: string,
+    command: string,
+    meanwhile?: () => Promise<unknown>,
+  ): Promise<string> {
+    const runs = async () => {
       await meanwhile?.();
       this.shell(dir, command);
-    });
+    };
+    const said = await this.#line(session, dir, command, runs);
+    return isOfHeadAlone(said) ? this.#line(session, dir, command, runs) : said;
   }
 
   /** The same for a line that does nothing, whatever the answer is. */
@@ -68,7 +86,7 @@ export class LineWorld extends GuardWorld {
   /** Whether a line is denied that may wipe another one's work; it does nothing. */
   async isDenied(session: string, dir: string, command: string): Promise<boolean> {
     const said = await this.asks(session, dir, command);
-    const isDenied = said.includes("did not run");
+    const isDenied = said.includes("did not run") && !isOfHeadAlone(said);
     if (isDenied)
       expect(said).toMatch(
         /may (?:wipe uncommitted work of|change or remove (?:a file|files) that) another agent/,

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LineWorld, read } from "./guard-scene.ts";
+import { isOfHeadAlone, LineWorld, read } from "./guard-scene.ts";
 import { firstCommit } from "./guard-world.ts";
 
 const w = new LineWorld();
@@ -52,8 +52,12 @@ const finish = (session: string, dir: string, of: Call, more: object = {}) =>
 
 /** What the agent reads before its line; if the line is let through, it runs and its end is told. */
 async function line(session: string, dir: string, command: string, more: object = {}): Promise<string> {
-  const of = call(command);
-  const said = await begin(session, dir, of, more);
+  let of = call(command);
+  let said = await begin(session, dir, of, more);
+  if (isOfHeadAlone(said)) {
+    of = call(command);
+    said = await begin(session, dir, of, more);
+  }
   if (said.includes("did not run")) return said;
   shell(dir, command);
   await finish(session, dir, of, more);

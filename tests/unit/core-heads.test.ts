@@ -3,7 +3,7 @@ import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { check } from "../../daemon/core/slices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { HeadRow } from "../../daemon/core/tables/heads.ts";
-import { type HeadPlace, headWords } from "../../protocol/heads.ts";
+import { type HeadPlace, headWords } from "../../protocol/guard.ts";
 import { actor, bounded, World } from "./core-world.ts";
 
 const on = (name: string, commit = "c1"): HeadPlace => ({
@@ -89,7 +89,7 @@ it("stays with a session that goes on under another id, and in a snapshot", () =
 });
 
 it("keeps the rows of the latest looks", () => {
-  const w = new Moved(bounded({ headsMax: 2 }));
+  const w = new Moved(bounded({ headRowsMax: 2 }));
   for (const worktree of ["/1", "/2", "/3"])
     w.do({
       type: "head_moved",

@@ -1,11 +1,11 @@
 /**
  * Where HEAD of the worktrees is in which several actors work, and whose the operation in progress there is.
  *
- * Invariants: a worktree has one row. The row of the latest look is last. There are at most `limits.headsMax`, and the oldest
+ * Invariants: a worktree has one row. The row of the latest look is last. There are at most `limits.headRowsMax`, and the oldest
  * is dropped first.
  */
 
-import type { HeadPlace, OperationKind } from "../../../protocol/heads.ts";
+import type { HeadPlace, OperationKind } from "../../../protocol/guard.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../frame/actors.ts";
 import { Records } from "../frame/records.ts";
@@ -62,7 +62,7 @@ export function noHeads(limits: Limits): Heads {
 
 export function addHead(heads: Heads, row: HeadRow): void {
   headRecords.putLast(heads, row);
-  headRecords.makeRoom(heads, heads.limits.headsMax);
+  headRecords.makeRoom(heads, heads.limits.headRowsMax);
 }
 
 /** Moves a session's operations and moves to the id under which its process goes on. */
@@ -78,7 +78,7 @@ export function renameHeads(heads: Heads, from: string, to: string): void {
 
 /** Yields a sentence for each broken invariant. */
 export function* checkHeads({ heads }: { readonly heads: Heads }): Generator<string> {
-  yield* headRecords.check(heads, "heads", heads.limits.headsMax);
+  yield* headRecords.check(heads, "heads", heads.limits.headRowsMax);
   for (const { worktree, head, operation } of heads.rows.values())
     if (head === null && operation === null) yield `the head of ${worktree} says nothing`;
 }

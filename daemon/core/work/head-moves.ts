@@ -4,7 +4,7 @@
  */
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
-import type { HeadPlace } from "../../../protocol/heads.ts";
+import type { HeadPlace } from "../../../protocol/guard.ts";
 import type { BaseState, Meta, Rules } from "../tables/base-state.ts";
 import { type CommandOf, type Commands, passing, type Step } from "../tables/entries.ts";
 import { addHead, headRecords } from "../tables/heads.ts";

@@ -5,7 +5,7 @@
 
 import { type BigIntStats, constants } from "node:fs";
 import { open } from "node:fs/promises";
-import type { HeadPlace, OperationKind } from "../../../protocol/heads.ts";
+import type { HeadPlace, OperationKind } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
 import type { Budget, BudgetedFs, Unreachable } from "../filesystem.ts";

@@ -6,8 +6,13 @@
  */
 
 import { resolve } from "node:path";
-import type { ForeignFile, GuardedCommand, GuardFinding, HeadFinding } from "../../../protocol/guard.ts";
-import { headWords } from "../../../protocol/heads.ts";
+import {
+  type ForeignFile,
+  type GuardedCommand,
+  type GuardFinding,
+  type HeadFinding,
+  headWords,
+} from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
 import { answererOf } from "../../core/tables/naming.ts";

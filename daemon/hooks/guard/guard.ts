@@ -10,7 +10,7 @@
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor } from "../../core/frame/actors.ts";
+import type { Actor, FileRef } from "../../core/frame/actors.ts";
 import { holdsOf } from "../../core/locks/release.ts";
 import type { State } from "../../core/state.ts";
 import type { Hold } from "../../core/tables/base-state.ts";
@@ -118,14 +118,7 @@ async function looked(
   const me: Asking = { actor, ancestors: await ancestorsOf(event, action), lead: leadOf(parts, actor) };
   const aliased = await aliasedBy(event, action);
   const { placed, unchecked } = await placesOf(event, me, action, [...action.commands, ...aliased]);
-  const indexes = new Map(
-    placed.flatMap(({ place, blind, isSupposed, command: { needsIndex = true } }) =>
-      blind === undefined && !isSupposed && needsIndex
-        ? [[place.gitDir, indexOf(event, place)] as const]
-        : [],
-    ),
-  );
-  const files = [...indexes.values()];
+  const files = indexesOf(event, placed);
   let waits: Pick<Looked, "waitedMs" | "before"> = { waitedMs: 0, before: null };
   let refused: HookOutcome | null = null;
   if (files.length > 0) {
@@ -194,6 +187,15 @@ async function lineBegins(
 /** A finding of which the actor was not told yet. */
 interface Untold extends Pick<Candidate, "finding" | "asks"> {
   readonly versions: Versions | null;
+}
+
+/** The indexes that the commands write, each once. */
+function indexesOf(services: Services, placed: readonly Placed[]): readonly FileRef[] {
+  const writing = placed.filter(
+    ({ blind, isSupposed, command: { needsIndex = true } }) =>
+      blind === undefined && !isSupposed && needsIndex,
+  );
+  return [...new Map(writing.map(({ place }) => [place.gitDir, indexOf(services, place)])).values()];
 }
 
 /** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */

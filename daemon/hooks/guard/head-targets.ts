@@ -1,7 +1,12 @@
 /** Where a command would put HEAD, by git's own names, and how its agent does the same in a place of its own. */
 
-import type { HeadMove, HeadWay } from "../../../protocol/guard.ts";
-import { branchName, type HeadPlace, worktreeFolder } from "../../../protocol/heads.ts";
+import {
+  branchName,
+  type HeadMove,
+  type HeadPlace,
+  type HeadWay,
+  worktreeFolder,
+} from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { Services } from "../../options.ts";

@@ -5,8 +5,7 @@
  * An actor that is alone in its worktree reads nothing here. What cannot be read refuses nothing.
  */
 
-import type { AtWork, GuardFinding, HeadFinding, HeadMove } from "../../../protocol/guard.ts";
-import type { HeadPlace } from "../../../protocol/heads.ts";
+import type { AtWork, GuardFinding, HeadFinding, HeadMove, HeadPlace } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../../core/frame/actors.ts";
 import { countPresent } from "../../core/sessions/room.ts";
@@ -29,22 +28,23 @@ import type { HeadLines } from "./memory.ts";
 // Who works in a worktree.
 
 /** Whether no other actor works where the session does: two looks, however many sessions there are. */
-export function isAlone(
-  { engine, presence }: Pick<Services, "engine" | "presence">,
-  session: string,
-): boolean {
+function isAlone({ engine, presence }: Pick<Services, "engine" | "presence">, session: string): boolean {
   const known = engine.state.sessions.live.get(session);
   if (known === undefined) return true;
   const there = engine.state.sessions.worktrees.get(known.worktree)?.size ?? 0;
   return there <= 1 && known.agents.size === 0 && (presence.rows.get(session)?.agents.size ?? 0) === 0;
 }
 
-/** Whether nobody else works in the project of the session. */
-function isAloneInProject({ engine, presence }: Services, session: string): boolean {
-  const known = engine.state.sessions.live.get(session);
-  if (known === undefined) return true;
-  const own = known.agents.size + (presence.rows.get(session)?.agents.size ?? 0);
-  return own === 0 && countPresent(engine.state.sessions, known.project) <= 1;
+/** Whether nobody but the actor and its session works in the project around a worktree. */
+async function isAloneAround(
+  { engine, facts }: Services,
+  { session }: Actor,
+  worktree: string,
+): Promise<boolean> {
+  const around = await facts.repository(worktree);
+  if ("unreachable" in around) return true;
+  const own = engine.state.sessions.live.get(session)?.project === around.project ? 1 : 0;
+  return countPresent(engine.state.sessions, around.project) <= own;
 }
 
 /** The live actors that work in a worktree: an agent is where its latest event was, else where its session is. */
@@ -255,7 +255,9 @@ export async function headLineEnds(
   }
   if (alone || ranMs === null) return;
   const place = await placeAt(event, cwd);
-  if (place === null || lines.moverIn(place.worktree) !== null) return;
+  const head = place === null ? null : (event.engine.state.heads.rows.get(place.worktree)?.head ?? null);
+  // Without an earlier look nobody can tell what moved.
+  if (place === null || head === null || lines.moverIn(place.worktree) !== null) return;
   const since = event.clock.wall() - ranMs - limits.shellSlackMs;
   if (await hasChanged(event, place, since)) await look(event, lines, place, actor);
 }
@@ -297,28 +299,40 @@ export async function headCandidates(
   me: Lineage,
   placed: readonly Placed[],
 ): Promise<readonly Candidate[]> {
-  const using = placed.filter(({ command, blind, isSupposed }) => {
-    const isRelevant = command.refs !== undefined || command.name.startsWith("git stash");
-    return isRelevant && blind === undefined && !isSupposed;
-  });
-  if (using.length === 0 || isAloneInProject(services, me.actor.session)) return [];
   const found: Candidate[] = [];
   /** The worktrees of which something is said: once a line. */
   const said = new Set<string>();
-  for (const one of using) {
+  for (const one of placed.filter(isOfHead)) {
     const { worktree } = one.place;
-    const at = await services.facts.heads.now(one.place);
-    if ("unreachable" in at || said.has(worktree)) continue;
     const others = actorsIn(services, lines, worktree).filter(actor => !isMe(me, actor));
-    const theirs = interference(services, me, one, at, others.length > 0);
-    const unknown = theirs === null && others.length > 0 ? unknownMove(services, notes, me, one) : null;
-    const move = theirs === null && others.length > 0 ? await moving(services, lines, me, one, at) : null;
-    const all = [theirs, unknown, move].filter(candidate => candidate !== null);
+    const operation = services.engine.state.heads.rows.get(worktree)?.operation ?? null;
+    if (said.has(worktree) || (others.length === 0 && operation === null)) continue;
+    const at = await services.facts.heads.now(one.place);
+    if ("unreachable" in at) continue;
+    const { refs } = one.command;
+    const target =
+      others.length > 0 && refs?.does === "move" ? await moveOf(services, one.place, refs, at) : null;
+    const theirs = await interference(services, me, one, at, others.length > 0);
+    const all =
+      theirs !== null
+        ? [theirs]
+        : others.length === 0
+          ? []
+          : [
+              ...unknownMove(services, notes, me, one),
+              ...(target === null ? [] : await moving(services, lines, me, one, at, target)),
+            ];
     found.push(...all);
     // What comes after a move is where the line put HEAD.
-    if (all.length > 0 || one.command.refs?.does === "move") said.add(worktree);
+    if (all.length > 0 || target !== null) said.add(worktree);
   }
   return found;
+}
+
+/** Whether the command may move HEAD or meddle with what is in progress, and works in a known place. */
+function isOfHead({ command: { refs, reach, name }, blind, isSupposed }: Placed): boolean {
+  const isStash = reach === "tree" && name.startsWith("git stash");
+  return (refs !== undefined || isStash) && blind === undefined && !isSupposed;
 }
 
 function candidate(
@@ -333,13 +347,13 @@ function candidate(
 }
 
 /** What the command does to an operation in progress that is not the actor's own. */
-function interference(
+async function interference(
   services: Services,
   { actor }: Lineage,
   one: Placed,
   at: HeadPlace,
   hasOthers: boolean,
-): Candidate | null {
+): Promise<Candidate | null> {
   const { engine, presence, clock } = services;
   const { refs } = one.command;
   const kind = at.operation;
@@ -351,9 +365,12 @@ function interference(
     const isOther = by.incarnation !== actor.incarnation && isAlive(engine.state, by);
     if (!isOther) return null;
   }
-  if (by === null && !hasOthers) return null;
   const isLive = by !== null && isAlive(engine.state, by);
-  const isAtWork = by !== null && isLive && presence.isInTurn(by.session);
+  if (!isLive && !hasOthers && (by === null || (await isAloneAround(services, actor, one.place.worktree))))
+    return null;
+  // An interrupted turn gives no event: one that is silent for long is over.
+  const isAtWork =
+    isLive && presence.isInTurn(by.session) && presence.silentMs(by.session) < limits.turnLeaseMs;
   const state = by === null ? "unseen" : isAtWork ? "at work" : isLive ? "idle" : "ended";
   const who = by === null ? null : isLive ? nameOf(services, { ...by, agent: null }) : (known?.name ?? null);
   const sinceMs = Math.max(0, clock.wall() - (known?.wallMs ?? clock.wall()));
@@ -368,11 +385,11 @@ function unknownMove(
   { files }: Needs<"notes">["notes"],
   me: Lineage,
   one: Placed,
-): Candidate | null {
+): readonly Candidate[] {
   const { refs } = one.command;
   const isLanding = refs?.does === "add" || refs?.does === "rewrite" || refs?.does === "push";
   const isRebase = refs?.does === "move" && (refs.by === "rebase" || refs.by === "pull");
-  if (!isLanding && !isRebase) return null;
+  if (!isLanding && !isRebase) return [];
   const { worktree } = one.place;
   const { session, agent } = me.actor;
   const pending = services.engine.state.notes.pending.get(noteKey({ session, agent }));
@@ -381,9 +398,9 @@ function unknownMove(
     if (files.isOffered({ session, agent }, n)) continue;
     const { from, to, other: by } = note;
     const hasOwn = ownIn(services, me, worktree).length > 0;
-    return candidate(one, "tell_first", { is: "moved", from, to, by, hasOwn }, JSON.stringify([from, to]));
+    return [candidate(one, "tell_first", { is: "moved", from, to, by, hasOwn }, JSON.stringify([from, to]))];
   }
-  return null;
+  return [];
 }
 
 /** The command moves HEAD where others are at work. */
@@ -393,14 +410,13 @@ async function moving(
   me: Lineage,
   one: Placed,
   at: HeadPlace,
-): Promise<Candidate | null> {
+  move: Move,
+): Promise<readonly Candidate[]> {
   const { refs } = one.command;
-  if (refs?.does !== "move") return null;
+  if (refs?.does !== "move") return [];
   const { worktree } = one.place;
   const others = atWorkIn(services, lines, me, worktree);
-  if (others.length === 0) return null;
-  const move = await moveOf(services, one.place, refs, at);
-  if (move === null || isWayBack(services, me, worktree, at, move)) return null;
+  if (others.length === 0 || isWayBack(services, me, worktree, at, move)) return [];
   const head: HeadFinding = {
     is: "moves",
     at,
@@ -410,7 +426,7 @@ async function moving(
     way: await wayOf(services, one.place, refs, move),
     hasOwn: ownIn(services, me, worktree).length > 0,
   };
-  return candidate(one, "tell_first", head, versionOf(refs, at));
+  return [candidate(one, "tell_first", head, versionOf(refs, at))];
 }
 
 /** The branch that HEAD is on; of what puts the branch elsewhere also its commit. */

@@ -1,7 +1,15 @@
 /** Words where HEAD is, who moved it, and whose the operation in progress is. */
 
-import type { AtWork, GuardedCommand, GuardFinding, HeadFinding, HeadWay } from "../../../protocol/guard.ts";
-import { branchName, type HeadPlace, worktreeFolder } from "../../../protocol/heads.ts";
+import {
+  type AtWork,
+  branchName,
+  type GuardedCommand,
+  type GuardFinding,
+  type HeadFinding,
+  type HeadPlace,
+  type HeadWay,
+  worktreeFolder,
+} from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { duration, frame, plain, quote, shellArgument } from "../../../protocol/text.ts";
 import type { HeadMovedNote } from "../../seam/outcomes.ts";
