@@ -36,7 +36,7 @@ interface Concerned {
 }
 
 /** Whether another live session is in the project, or the actor's own in another terminal. */
-export function isWithOthers({ engine }: Services, actor: Actor, project: string): boolean {
+function isWithOthers({ engine }: Services, actor: Actor, project: string): boolean {
   const { sessions } = engine.state;
   if ((sessions.live.get(actor.session)?.incarnations.length ?? 0) > 1) return true;
   for (const { id } of presentIn(sessions, project)) if (id !== actor.session) return true;
@@ -131,7 +131,7 @@ function isMoving({ refs }: GuardedCommand): boolean {
 }
 
 /** The command's name for people; what rewrites says so. */
-export function shortName({ name, refs }: GuardedCommand): string {
+function shortName({ name, refs }: GuardedCommand): string {
   if (refs?.does === "rewrite" && name.startsWith("git commit")) return "git commit --amend";
   return refs?.does === "end" ? `git ${refs.operation} --${refs.how}` : name;
 }

@@ -29,8 +29,7 @@ export interface PushPlan {
 /** Settings of git by their names, each with all its values. */
 type Settings = ReadonlyMap<string, readonly string[]>;
 
-export const pushSettings =
-  "^(push\\.default|remote\\.pushdefault|branch\\..*|remote\\..*\\.(push|url|mirror))$";
+const pushSettings = "^(push\\.default|remote\\.pushdefault|branch\\..*|remote\\..*\\.(push|url|mirror))$";
 
 /** What a push of these words does; `branch`: the one that HEAD is on. `branches`: all that are here, by short names. */
 export function pushPlan(
