@@ -277,6 +277,18 @@ describe("whoever works there", () => {
     expect(await prompt(cyd, dir)).toContain('on branch "main" now');
   });
 
+  it("hears nothing of what moved while it was alone there", async () => {
+    const { dir, ann, bob } = await scene();
+    await prompt(ann, dir);
+    await w.ends(bob, dir);
+    shell(dir, "git switch -q topic");
+    const cyd = `cyd${count}`;
+    await w.event(cyd, dir, { hook_event_name: "SessionStart", source: "startup" });
+    expect([await prompt(cyd, dir), await prompt(ann, dir)]).toEqual(["", ""]);
+    shell(dir, "git switch -q main");
+    expect(await prompt(ann, dir)).toContain('on branch "main" now, and was on branch "topic" before');
+  });
+
   it("hears nothing that cannot be read, and nothing is refused", async () => {
     const { dir, ann, bob } = await scene();
     await prompt(ann, dir);

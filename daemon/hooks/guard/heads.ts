@@ -119,14 +119,18 @@ export function lookAtHead(
   const { heads, sessions } = event.engine.state;
   const row = heads.rows.size === 0 ? undefined : heads.rows.get(sessions.live.get(session)?.worktree ?? "");
   // Whatever moves HEAD while one is alone is told to nobody who comes later.
-  if (row !== undefined && row.head !== null)
-    event.engine.submitWithRetry({
-      type: "head_moved",
-      row: { ...row, head: null, moved: null },
-      tell: [],
-      by: null,
-    });
+  if (row !== undefined && row.head !== null) forgetHead(event, row);
   return undefined;
+}
+
+/** Keeps of a worktree only whose the operation in progress is. */
+function forgetHead({ engine }: Services, row: HeadRow): void {
+  engine.submitWithRetry({
+    type: "head_moved",
+    row: { ...row, head: null, moved: null },
+    tell: [],
+    by: null,
+  });
 }
 
 /** A session begins with the event: it knows where HEAD is now, and others hear of a move before it. */
@@ -139,8 +143,14 @@ function lookAtFirst(event: HookEvent, lines: HeadLines): Promise<undefined> | u
 
 async function lookIn(event: HookEvent, lines: HeadLines, cwd: string): Promise<undefined> {
   const place = await placeAt(event, cwd);
-  const row = place === null ? undefined : event.engine.state.heads.rows.get(place.worktree);
-  if (place !== null && row !== undefined && row.head !== null) await look(event, lines, place, null);
+  if (place === null) return undefined;
+  const { heads, sessions } = event.engine.state;
+  const row = heads.rows.get(place.worktree);
+  if (row === undefined || row.head === null) return undefined;
+  const there = sessions.worktrees.get(place.worktree);
+  const wasAlone = (there?.size ?? 0) <= 1 && isAlone(event, idOfKey(there?.last ?? ""));
+  if (wasAlone) forgetHead(event, row);
+  else await look(event, lines, place, null);
   return undefined;
 }
 
