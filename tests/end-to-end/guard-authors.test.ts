@@ -377,5 +377,12 @@ describe("alone", () => {
     ];
     for (const command of lines) expect(await line(ann, dir, command)).toBe("");
     expect(await prompt(ann, dir)).toBe("");
+    w.put(dir, "a.ts", "again\n");
+    expect(await line(ann, dir, "git commit -qam three")).toBe("");
+    // What one made alone was not looked at, so it is nobody's to one who comes later.
+    const bob = `bob${count}`;
+    await prompt(bob, dir);
+    expect(await line(bob, dir, "git commit -q --amend -m four")).not.toContain("of another agent");
+    expect(w.git(dir, "log", "-1", "--format=%s").trim()).toBe("four");
   });
 });
