@@ -24,6 +24,7 @@ const names: Readonly<Record<Repeatable, true>> = {
   store_show: true,
   subscribe: true,
   trail_flush: true,
+  work_committed: true,
   worktree_state: true,
 };
 

@@ -70,6 +70,37 @@ async function lockWithinReach(
   return false;
 }
 
+/** The core decides which of the writers have written since. */
+async function workCommitted(
+  services: Services,
+  request: RequestOf<"work_committed">,
+  call: Call,
+): Promise<void> {
+  const { engine } = services;
+  const found = await refs(
+    services,
+    "/",
+    request.files.map(({ path }) => path),
+  );
+  if (isRefusal(found)) {
+    call.reply(found);
+    return;
+  }
+  const settled = found.flatMap(({ key }, i) => {
+    const work = key === null ? undefined : engine.state.writes.files.get(key);
+    const named = request.files[i]?.writers ?? [];
+    const writers = (work?.writers ?? []).filter(
+      ({ actor, wallMs }) =>
+        actor.session === request.id && named.some(({ agent, at }) => agent === actor.agent && at === wallMs),
+    );
+    if (work === undefined || writers.length === 0) return [];
+    const seq = Math.max(...writers.map(writer => writer.seq));
+    return [{ key: work.key, seq, writers: writers.map(({ actor }) => actor) }];
+  });
+  if (settled.length > 0) await engine.submitAndWait({ type: "writes_settled", settled });
+  call.reply({ ok: true });
+}
+
 function fileUnlock(
   services: Services,
   request: RequestOf<"file_unlock">,
@@ -213,6 +244,7 @@ export const lockHandlers: HandlersOf<typeof lockRequests, DaemonServices> = {
   file_lock: fileLock,
   file_unlock: fileUnlock,
   file_check: fileCheck,
+  work_committed: workCommitted,
   file_touch: fileTouch,
 };
 

@@ -105,6 +105,28 @@ const fileTouchSchema = z.object({
   action: z.string().max(limits.nameBytes).optional(),
 });
 
+/**
+ * Tells that the actor committed its own lines of files in which others still have uncommitted work. Its writers of these files,
+ * and those of its ended agents, are no writers of theirs any more, unless they have written since. For an actor, or for whom a
+ * person names.
+ */
+const workCommittedSchema = z.object({
+  ...actorShape,
+  files: z
+    .array(
+      z.object({
+        path: pathSchema,
+        /** As rows of `writes` have them: who wrote, and when at last. */
+        writers: z
+          .array(z.object({ agent: idSchema.nullable(), at: z.number().int().min(0) }))
+          .min(1)
+          .max(limits.writersPerFileMax),
+      }),
+    )
+    .min(1)
+    .max(limits.filesMax),
+});
+
 export interface ActorRow {
   readonly id: string;
   readonly agent: string | null;
@@ -209,5 +231,6 @@ export const lockRequests = {
   file_lock: { params: fileLockSchema, reply: reply<FileLockReply>(), traits: once },
   file_unlock: { params: fileUnlockSchema, reply: reply<FileUnlockReply>(), traits: once },
   file_check: { params: fileCheckSchema, reply: reply<FileCheckReply>(), traits: repeatable },
+  work_committed: { params: workCommittedSchema, reply: reply<OkReply>(), traits: repeatable },
   file_touch: { params: fileTouchSchema, reply: reply<OkReply>(), traits: repeatable },
 } as const satisfies RequestTable;

@@ -79,6 +79,27 @@ describe("whose work is in a file", () => {
     expect(w.state.writes.byWorktree.size).toBe(0);
   });
 
+  it("of one writer ends when that one's lines are committed, and the file is the others'", () => {
+    const w = world("a", "b");
+    w.wrote("a", "x");
+    w.wrote("b", "y");
+    w.wrote("b", "x");
+    const settled = (name: string, file: string, seq = w.state.seq) =>
+      w.do({ type: "writes_settled", settled: [{ key: `n:/p/${file}`, seq, writers: [actor(name)] }] });
+    settled("b", "x");
+    expect(w.writers("x")).toEqual(["a"]);
+    // The files are in the order of their latest writes again.
+    expect([...w.state.writes.files.keys()]).toEqual(["n:/p/x", "n:/p/y"]);
+    const { seq } = w.state;
+    w.wrote("a", "x");
+    settled("a", "x", seq);
+    expect(w.writers("x")).toEqual(["a"]);
+    settled("a", "x");
+    expect(w.writers("x")).toEqual([]);
+    w.do({ type: "work_returned", actor: actor("b"), noted: note("x") });
+    expect(w.writers("x")).toEqual(["a", "b"]);
+  });
+
   it("comes back to those who wrote it, and to who brought it back", () => {
     const w = world("a", "b");
     w.wrote("a", ["x", "y"]);

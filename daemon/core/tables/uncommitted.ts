@@ -168,9 +168,16 @@ interface WritesNoted {
   readonly noted: WriteNote;
 }
 
-/** Git reports these files clean; `seq` is the latest write that the daemon knew when git ran. */
+/**
+ * Git reports these files clean; `seq` is the latest write that the daemon knew when git ran. With `writers` the file still has
+ * work of others: only what these wrote until then is committed.
+ */
 interface WritesSettled {
-  readonly settled: readonly { readonly key: string; readonly seq: number }[];
+  readonly settled: readonly {
+    readonly key: string;
+    readonly seq: number;
+    readonly writers?: readonly Actor[];
+  }[];
 }
 
 /** The actor's git command made settled work in these files uncommitted again: it popped a stash or undid a commit. */

@@ -138,13 +138,40 @@ export function writesSettled(
   step: Step,
 ): void {
   step.reply = { ok: true };
-  for (const { key, seq } of settled) {
+  for (const { key, seq, writers } of settled) {
     const work = state.writes.files.get(key);
+    if (writers !== undefined) {
+      const isGone = (writer: Writer) =>
+        writer.seq <= seq && writers.some(actor => sameActor(actor, writer.actor));
+      if (work !== undefined) forgetWriters(state, work, isGone);
+      continue;
+    }
     if (work === undefined || latestOf(work).seq !== seq) continue;
     removeWork(state.writes, work);
     settledRecords.put(state.writes, work);
   }
   settledRecords.makeRoom(state.writes, state.limits.settledWorkMax);
+}
+
+/** Takes writers off a file that stays dirty. One whose writers all go settles. */
+function forgetWriters(state: BaseState, work: DirtyFile, isGone: (writer: Writer) => boolean): void {
+  const left = work.writers.filter(writer => !isGone(writer));
+  if (left.length === work.writers.length) return;
+  if (left.length === 0) {
+    removeWork(state.writes, work);
+    settledRecords.put(state.writes, work);
+    settledRecords.makeRoom(state.writes, state.limits.settledWorkMax);
+    return;
+  }
+  const rest = { ...work, writers: left };
+  addWork(state.writes, rest);
+  if (latestOf(rest).seq === latestOf(work).seq) return;
+  // Its latest write is an earlier one now: the files of later ones come behind it again.
+  const later = [...state.writes.files.values()].filter(one => latestOf(one).seq > latestOf(rest).seq);
+  for (const one of later) {
+    removeWork(state.writes, one);
+    addWork(state.writes, one);
+  }
 }
 
 /** Makes settled files dirty again, with their old writers first and the actor that brought them back last. */
