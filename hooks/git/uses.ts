@@ -5,7 +5,7 @@
 
 import type { AliasedUse, ShellUse, ShellUses } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
-import { runsProject } from "../shell/launchers.ts";
+import { programOf, runsProject } from "../shell/launchers.ts";
 import { readShell } from "../shell/parser.ts";
 import { walkShell } from "../shell/simple.ts";
 import type { Value } from "../shell/variables.ts";
@@ -133,6 +133,10 @@ function take(found: Found, invocation: Invocation): void {
   const { dir } = invocation;
   const values = gitWords(invocation.values);
   if (values === null) {
+    if (isKiteCommit(invocation.values)) {
+      found.uses.push({ does: "git", name: "kite commit", dir, commits: !found.isElsewhere });
+      return;
+    }
     const name = runsProject(invocation.values);
     if (name !== null) found.uses.push({ does: "run", name, dir, commits: false });
     return;
@@ -144,6 +148,13 @@ function take(found: Found, invocation: Invocation): void {
   if (gitWrites(call))
     found.uses.push({ does: "git", name: `git ${name}`, dir: call.place.dir, commits: commits(found, call) });
   else if (!isGitsOwn(name) && !isWriter(name) && /^[\w.-]{1,80}$/.test(name)) takeAlias(found, call, name);
+}
+
+/** Whether it is Kite's own commit, which is a commit for a role as git's is. */
+function isKiteCommit(values: readonly Value[]): boolean {
+  const [, name, ...args] = values;
+  if (programOf(values) !== "kite" || name?.text !== "commit") return false;
+  return !args.some(({ text }) => /^(?:-h|--help|--dry-run)$/.test(text));
 }
 
 /** Whether the call works in the repository and the working tree around its folder. */

@@ -503,6 +503,8 @@ describe("the gate of roles", () => {
         "git --work-tree /q add a",
         "git -c core.worktree=/q add a",
         "git stash; git reset x; git merge x; git push; git rm a; git checkout -b x",
+        "kite commit -m x; timeout 9 kite commit",
+        "kite commit --dry-run; kite commit --help; kite status commit",
       ];
       const commits = lines.map(line => usesOf(line, "/p", new Map()).uses.map(one => one.commits));
       expect(commits).toEqual([
@@ -513,6 +515,8 @@ describe("the gate of roles", () => {
         [false],
         [false],
         Array(6).fill(false),
+        [true, true],
+        [],
       ]);
     });
 
