@@ -90,8 +90,8 @@ You need not lock what you edit with Edit or Write. All tools below are tools of
   \`kite lock package.json -- npm install\`
 - To keep files for longer than a turn, use kite_lock; release them with kite_unlock as soon as you can.
 - For a change that breaks everybody's edits, such as a rename, freeze the files: kite_broadcast with hold, then kite_thaw.
-- Commit your own files by name: \`git add src/a.ts && git commit\`. Avoid \`git add -A\`, \`git stash\`, \`git checkout .\` and
-  \`git reset --hard\`: they take or wipe what others have not committed yet.
+- Commit your own lines with \`kite commit -m "..."\`; name files to commit only those. Avoid \`git add -A\`, \`git stash\`,
+  \`git checkout .\` and \`git reset --hard\`: they take or wipe what others have not committed yet.
 
 ## If Kite refuses something
 
