@@ -59,6 +59,11 @@ export const commands: Commands = {
     load: () => import("./diff/diff.ts"),
     acts: true,
   },
+  commit: {
+    description: "commit your own lines of a shared checkout, and nobody else's",
+    load: () => import("./own/commit.ts"),
+    acts: true,
+  },
   undo: {
     description: "take changes of a file back, and keep what others wrote since",
     load: () => import("./rescue/undo.ts"),

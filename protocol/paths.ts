@@ -24,6 +24,8 @@ export interface KitePaths {
   readonly bin: string;
   /** Worktrees in which `kite merge` tries merges, one each. */
   readonly merges: string;
+  /** Worktrees with HEAD and one actor's own lines, in which hooks of its commits and its tries run. */
+  readonly tries: string;
   readonly config: string;
   /** Which projects' checks a person has trusted. */
   readonly trusted: string;
@@ -82,6 +84,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     log: join(home, "daemon.log"),
     bin: join(home, "bin"),
     merges: join(home, "merges"),
+    tries: join(home, "tries"),
     config: join(home, "config.json"),
     trusted: join(home, "trusted.json"),
     seen: join(home, "seen"),

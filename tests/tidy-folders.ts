@@ -74,7 +74,7 @@ const wings: readonly Wing[] = [
   {
     folder: "bin",
     rooms: words(
-      "version.ts refusal-text.ts query-rows.ts row-list.ts leading.ts view context entry.ts man help.ts parser.ts settings trail tasks agents rescue adapters.ts daemon.ts doctor diff mcp commands install lead program.ts watch frequent-commands.ts web command-table.ts any-command.ts frequent kite.ts",
+      "version.ts refusal-text.ts query-rows.ts row-list.ts leading.ts view context entry.ts man help.ts parser.ts settings trail tasks agents rescue adapters.ts daemon.ts doctor diff own mcp commands install lead program.ts watch frequent-commands.ts web command-table.ts any-command.ts frequent kite.ts",
     ),
     against: [
       ["leading.ts", "lead", 6, list],

@@ -50,6 +50,7 @@ const rows = {
   unlock: { does: "takes a lock from its holder", isHere: true },
 
   rescue: { does: "sees and restores kept work", isNamed: true, tool: "kite_rescue" },
+  own: { does: "uses the lines of an agent", isNamed: true },
   thaw: { does: "ends the freezes of others", isNamed: true },
   freeze: { does: "freezes files", isNamed: true, tool: "kite_broadcast" },
   spawn: { does: "spawns an agent", isNamed: true, tool: "kite_spawn" },

@@ -13,6 +13,7 @@ import { isRow, type Rows } from "../row-list.ts";
 import { staleText } from "../view/store.ts";
 import { clean, type Screen, widthOf, wrap } from "../view/text.ts";
 import { actingSession, isTerminalSession } from "./actor.ts";
+import { sweepFiles } from "./held-file.ts";
 import {
   type Client,
   type ProcessContext,
@@ -183,6 +184,7 @@ export async function withDaemon(
   work: (client: Client) => Promise<number>,
   options: AskOptions = {},
 ): Promise<number> {
+  sweepFiles(world.paths);
   let client: Client;
   try {
     const { name = "kite", reconnect = false, reconnectMs } = options;

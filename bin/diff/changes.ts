@@ -74,7 +74,7 @@ interface History {
  * Returns the history, without what the file has now. `rows` are the file's versions, the latest first; `head` is what the
  * commit that is checked out has of it; `committedAt` what another commit has, null: nothing.
  */
-export async function historyOf(
+async function historyOf(
   rows: readonly VersionRow[],
   head: Buffer | null,
   committedAt: (commit: string | null) => Promise<Buffer | null>,
@@ -146,6 +146,25 @@ export function differs({ before, after }: Pick<Change, "before" | "after">): bo
   return before === null || after === null ? before !== after : !before.equals(after);
 }
 
+/** Returns the history of a file, also of the time before it was renamed. */
+export async function historyAt(
+  asker: Asker,
+  { worktree, file, was, before }: Pick<Candidate, "worktree" | "file" | "was" | "before">,
+  contentIn: (commit: string | null, file: string) => Promise<Buffer | null>,
+): Promise<History> {
+  const names = was === null ? [file] : [was, file];
+  const rows: VersionRow[] = [];
+  for (const name of names) rows.push(...(await versionsOf(asker, join(worktree, name))));
+  rows.sort((a, b) => numberOf(b) - numberOf(a));
+  return historyOf(rows, before, async commit => {
+    for (const name of names) {
+      const content = await contentIn(commit, name);
+      if (content !== null) return content;
+    }
+    return null;
+  });
+}
+
 /** Returns the parts of a file that differs, by writer; as one with `isOne`. Throws `ProgramFailed`. */
 export async function changesOf(
   asker: Asker,
@@ -153,21 +172,11 @@ export async function changesOf(
   one: Candidate,
   isOne: boolean,
 ): Promise<readonly Change[]> {
-  const { worktree, was, before, after, known } = one;
+  const { worktree, before, after, known } = one;
   const { known: _, ...place } = one;
   const all = { ...place, isWhole: false };
   if (isOne) return [{ ...all, writers: null }];
-  const names = was === null ? [one.file] : [was, one.file];
-  const rows: VersionRow[] = [];
-  for (const file of names) rows.push(...(await versionsOf(asker, join(worktree, file))));
-  rows.sort((a, b) => numberOf(b) - numberOf(a));
-  const history = await historyOf(rows, before, async commit => {
-    for (const file of names) {
-      const content = await commits.content(commit, { worktree, file });
-      if (content !== null) return content;
-    }
-    return null;
-  });
+  const history = await historyAt(asker, one, (commit, file) => commits.content(commit, { worktree, file }));
   const { versions } = history;
   const [latest] = known;
   // Who removed a file wrote it last: no version has that.

@@ -18,6 +18,9 @@ import type { Client, ProcessContext, Run } from "../context/process-context.ts"
 import { exitCodes, reported, rowsOf } from "../context/with-daemon.ts";
 import { clean, counted } from "../view/text.ts";
 
+/** By this variable, its process id, `kite commit` says that it makes the commit. */
+export const commitVariable = "KITE_COMMIT";
+
 // The files of the commit that git is about to make, as its hook finds them.
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -179,6 +182,7 @@ export function add(command: Command, run: Run): void {
 
 /** Returns the exit code. */
 export async function commitCheck(world: ProcessContext): Promise<number> {
+  if (isOwnCommit(world.env)) return exitCodes.done;
   let client: Client;
   try {
     client = await world.connect({ name: "kite-commit", reconnect: false, timeoutMs: lookMs });
@@ -201,6 +205,12 @@ export async function commitCheck(world: ProcessContext): Promise<number> {
     clearTimeout(timer);
     client.close();
   }
+}
+
+/** Whether a `kite commit` above this process makes the commit: it has the caller's own lines alone. */
+function isOwnCommit(env: Env): boolean {
+  const pid = Number(env[commitVariable]);
+  return ancestorsOf(process.pid).some(one => one.pid === pid);
 }
 
 function unasked(world: ProcessContext): number {

@@ -200,7 +200,7 @@ const lists: readonly (readonly string[])[] = [
 ];
 
 /** Returns the paths from the top, in order; a file of the list may have the content of its commit. Null: git cannot tell. */
-async function changedFiles(
+export async function changedFiles(
   commits: Commits,
   worktree: string,
   head: string | null,
@@ -331,7 +331,7 @@ async function filesIn(
 }
 
 /** The files, with two that are one under another name as one: what is gone may have been edited before it was renamed. */
-async function renamed(asker: Asker, found: readonly Candidate[]): Promise<readonly Candidate[]> {
+export async function renamed(asker: Asker, found: readonly Candidate[]): Promise<readonly Candidate[]> {
   const gone: Moved[] = [];
   for (const { file, path, before, after, known } of found) {
     if (before === null || after !== null) continue;

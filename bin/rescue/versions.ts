@@ -26,7 +26,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { plain } from "../../protocol/text.ts";
 import { type Acting, actingSession } from "../context/actor.ts";
-import { refuseAgent, seemsAgents } from "../context/person.ts";
+import { type PersonsDeed, refuseAgent, seemsAgents } from "../context/person.ts";
 import type { Client, ProcessContext } from "../context/process-context.ts";
 import type { Env } from "../context/programs.ts";
 import { fileTyped, namesBefore } from "../context/project.ts";
@@ -49,13 +49,14 @@ export function readerOf({ acting }: Pick<Asker, "acting">): { readonly reader?:
   return acting === null ? {} : { reader: acting.id };
 }
 
-/** Connects, and runs a command about kept work; refuses an agent that hides its session. Returns the exit code. */
+/** Connects, and runs a command about work; refuses an agent that hides its session. Returns the exit code. */
 export async function asAsker(
   world: ProcessContext,
   json: boolean,
   work: (asker: Asker) => Promise<number>,
+  deed: PersonsDeed = "rescue",
 ): Promise<number> {
-  const refused = await refuseAgent(world, json, "rescue", { isAgent: seemsAgents });
+  const refused = await refuseAgent(world, json, deed, { isAgent: seemsAgents });
   if (refused !== null) return refused;
   const { cwd, env, now } = world;
   return asPerson(world, json, client => work({ client, acting: actingSession(env), cwd, env, now }));

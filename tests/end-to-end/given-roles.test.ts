@@ -163,7 +163,12 @@ test("a spawned tester delivers: it commits in its own worktree, and there alone
   // In the checkout that all share nobody has a branch of their own.
   await register("ann");
   await home.kite("role", "ann", "tester");
-  expect((await bash("git commit -m x")).denied).toContain("in a worktree of its own");
+  for (const line of ["git commit -m x", "kite commit -m x"])
+    expect([line, (await bash(line)).denied]).toEqual([
+      line,
+      expect.stringContaining("in a worktree of its own"),
+    ]);
+  expect(await at("kite commit -m x")).toEqual({ denied: null, told: null });
 });
 
 describe("a declaration", () => {

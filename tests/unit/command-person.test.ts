@@ -50,6 +50,7 @@ const lines: { readonly [Deed in PersonsDeed]: readonly [string, ...string[]] } 
   unlock: ["unlock", "--force", "a"],
   purge: ["rescue", "purge", "a"],
   rescue: ["rescue"],
+  own: ["commit", "-m", "all"],
   thaw: ["thaw"],
   freeze: ["freeze", "a"],
   spawn: ["spawn", "work"],

@@ -22,6 +22,7 @@ import { type ProcessContext, printFramed, printJson } from "../../context/proce
 import { neededProgram, ProgramFailed, runProgram, withoutSession } from "../../context/programs.ts";
 import { projectOf } from "../../context/project.ts";
 import { ask, exitCodes, rowsOf, withDaemon } from "../../context/with-daemon.ts";
+import { pruneTries } from "../../own/try-tree.ts";
 import { clean, counted, listed } from "../../view/text.ts";
 import { foreignLock, Git, gitDirOf, mainWorktree, removeWorktree } from "./git.ts";
 import { handleOf, hasEnded, neededSpawn } from "./record.ts";
@@ -377,6 +378,7 @@ export async function prune(
           await ask(client, "spawn_update", { ...actor, spawn: row.id, reason: words });
       }
     }
+    if (names.length === 0) await pruneTries(world.env, world.paths, await rowsOf(client, "sessions"));
     if (isJson) printJson(world, { removed: removed.map(({ id, name }) => ({ id, name })), kept });
     else {
       const gone = removed.map(({ name }) => `removed ${clean(name)}`);
