@@ -384,7 +384,7 @@ export async function settleOwn(
     own === null && mixed.length === 0 && others.length > 0 && writers.length > 0
       ? [
           {
-            path,
+            file: path,
             // What an agent of another session has left there is settled when git reports the file clean.
             writers: writers.filter(({ id }) => id === who.id).map(({ agent, at }) => ({ agent, at })),
           },

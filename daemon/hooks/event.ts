@@ -180,7 +180,7 @@ export type Words = ReturnType<HookPlan["answer"]>;
  * What is true of an event. `untold`: the client says that a subagent acts, and not which. `guessed`: an earlier event of the
  * session was such a one. `home`: the event tells where the client keeps its files. `client`: the event tells of the client
  * itself. `off`: `kite off` is in force somewhere. `observed`: Kite only observes. `counted`: no other hook of the event counts
- * it. `warned`: the adapter itself refuses the step. `refused`: an action was refused. `denied`: the tool was.
+ * it. `shared`: others work in its worktree, or did. `warned`: the adapter itself refuses the step. `refused`: an action was refused. `denied`: the tool was.
  */
 export type Mark =
   | "untold"
@@ -190,6 +190,7 @@ export type Mark =
   | "off"
   | "observed"
   | "counted"
+  | "shared"
   | "warned"
   | "refused"
   | "denied";

@@ -45,7 +45,7 @@ const steps: readonly (readonly [step: Step, mark?: Mark])[] = [
   [switchOff, "off"],
   [leaveOutTelling, "observed"],
   [countEvent, "counted"],
-  [lookAtHead],
+  [lookAtHead, "shared"],
   [runActions],
   [noteClient, "client"],
   [sendAgain, "refused"],
@@ -117,7 +117,7 @@ function planOf(
 
 /** Two looks at files tell whether Kite is off for anybody. */
 function marksOf(
-  { plan, view, observes }: HookEvent,
+  { plan, view, observes, engine, presence }: HookEvent,
   { wake = false, statusLine = false }: RequestOf<"hook">,
   { entry: { untoldAgents }, config: { offSwitches } }: Needs<"entry" | "config">,
 ): Set<Mark> {
@@ -133,6 +133,15 @@ function marksOf(
   // The event's other hook counts it; the status line is no event.
   if (!wake && !statusLine) marks.add("counted");
   if (plan.refuses !== undefined && !observes) marks.add("warned");
+  if (session === null) return marks;
+  // No call: an edit of an actor that is alone asks nothing else.
+  const { heads, sessions } = engine.state;
+  const own = sessions.live.get(session);
+  if (own === undefined ? heads.rows.size > 0 : heads.rows.has(own.worktree)) marks.add("shared");
+  else if (own !== undefined) {
+    const agents = own.agents.size + (presence.rows.get(session)?.agents.size ?? 0);
+    if (agents > 0 || (sessions.worktrees.get(own.worktree)?.size ?? 0) > 1) marks.add("shared");
+  }
   return marks;
 }
 

@@ -80,7 +80,7 @@ async function workCommitted(
   const found = await refs(
     services,
     "/",
-    request.files.map(({ path }) => path),
+    request.files.map(({ file }) => file),
   );
   if (isRefusal(found)) {
     call.reply(found);

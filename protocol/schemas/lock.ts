@@ -115,7 +115,7 @@ const workCommittedSchema = z.object({
   files: z
     .array(
       z.object({
-        path: pathSchema,
+        file: pathSchema,
         /** As rows of `writes` have them: who wrote, and when at last. */
         writers: z
           .array(z.object({ agent: idSchema.nullable(), at: z.number().int().min(0) }))

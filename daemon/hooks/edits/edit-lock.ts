@@ -89,7 +89,7 @@ export type LockAction = Extract<HookAction, { do: "lock" }>;
 
 /** What decisions are made with, which outlive their events. */
 interface LockServices extends Services {
-  readonly commits: Pick<HookedCommits, "over">;
+  readonly commits: Pick<HookedCommits, "over" | "held">;
   readonly baselines: Baselines;
   readonly writers: Writers;
 }
@@ -267,7 +267,9 @@ export class HookLocks {
       isDecided: false,
     };
     this.#asked.set(key, pending);
-    const commit = mayWait && action.waitMs > 0 ? services.commits.over(services, actor, action.files) : null;
+    const { commits } = services;
+    const isHeld = commits.held.size > 0 && mayWait && action.waitMs > 0;
+    const commit = isHeld ? commits.over(services, actor, action.files) : null;
     if (commit === null) this.#submit(pending, action);
     else void this.#submitAfter(pending, commit);
     return pending;

@@ -486,14 +486,14 @@ export class HookedCommits {
     weightOf: ({ stashes }) => stashes?.size ?? 0,
   });
   /** Each leaves after `limits.commitHookWaitMs`; at most `limits.guardToldMax` at a time. */
-  readonly #held = new Map<string, Held>();
+  readonly held = new Map<string, Held>();
   /** Hooks that were seen to stash or to change files. */
   readonly #seen = new BoundedMap<string, true>({ entriesMax: limits.guardToldMax });
 
   /** The line begins. With `holds`, edits of others in its worktree wait for it. */
   began(toolUseId: string, commit: RunningCommit, holds: boolean): void {
     this.#running.set(toolUseId, commit);
-    if (!holds || this.#held.has(toolUseId) || this.#held.size >= limits.guardToldMax) return;
+    if (!holds || this.held.has(toolUseId) || this.held.size >= limits.guardToldMax) return;
     let end = () => {};
     const over = new Promise<void>(resolve => {
       end = resolve;
@@ -502,13 +502,13 @@ export class HookedCommits {
     const timer = setTimeout(() => this.endWait(toolUseId), limits.commitHookWaitMs);
     timer.unref();
     void over.then(() => clearTimeout(timer));
-    this.#held.set(toolUseId, { actor, place, over, end });
+    this.held.set(toolUseId, { actor, place, over, end });
   }
 
   /** The line has ended, or waits for a person: edits go on. */
   endWait(toolUseId: string): void {
-    const held = this.#held.get(toolUseId);
-    this.#held.delete(toolUseId);
+    const held = this.held.get(toolUseId);
+    this.held.delete(toolUseId);
     held?.end();
   }
 
@@ -532,9 +532,8 @@ export class HookedCommits {
 
   /** The commit of another actor for which an edit of these files has to wait; null: none. Costs nothing where none runs. */
   over({ engine }: Pick<Services, "engine">, actor: Actor, files: readonly FileRef[]): Held | null {
-    if (this.#held.size === 0) return null;
     const worktrees = [...engine.state.sessions.worktrees.keys()];
-    for (const held of this.#held.values()) {
+    for (const held of this.held.values()) {
       const { worktree, gitDir } = held.place;
       if (sameActor(held.actor, actor)) continue;
       const inner = worktrees.filter(other => isBelow(other, worktree));
