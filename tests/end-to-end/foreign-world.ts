@@ -59,6 +59,7 @@ function asksOf(project: string): readonly Ask[] {
     { type: "file_check", resource: `@${hostileName("r")}`, token: "t", code: "invalid_request" },
     { type: "file_touch", file: `4${hostile}`, action: hostileName("write") },
     { type: "file_unlock", file: `5${hostile}`, code: "not_held" },
+    { type: "work_committed", files: [{ file: `5${hostile}`, writers: [{ agent: null, at: 1 }] }] },
     { type: "file_unlock", files: [`2${hostile}`] },
     { type: "context_set", key: "key", value: { text: hostile }, durable: true },
     { type: "context_set", key: "text", value: hostile },
