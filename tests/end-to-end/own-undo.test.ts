@@ -191,7 +191,7 @@ describe("kite undo --all", () => {
     const { out, code } = await world.kite(dir, ["undo", "--all"], "m-bob");
     expect(code).toBe(0);
     expect(world.read(dir, "a.txt")).toBe(bobs.replace("bob\n10", "9\n10"));
-    expect(out).toMatch(/of a\.txt stay: you and m-ann changed what the other wrote there/);
+    expect(out).toMatch(/of a\.txt stays?: you and m-ann changed what the other wrote there/);
   });
 
   test("what cannot be kept first stays, and says why", async () => {
