@@ -125,6 +125,13 @@ describe("a line that may wipe others' work is denied", () => {
     );
   });
 
+  test("git checkout takes a path where others' files are there, and then has the form of a path", () => {
+    const mixed = looked([finding("deny", { own: ["b.ts", "src/a.ts"] })]);
+    expect(reasonOf("git checkout src/a.ts", mixed)).toContain(": kite undo --all src/a.ts\n");
+    expect(reasonOf("git checkout src", mixed)).toContain(": kite undo --all src/a.ts\n");
+    expect(reasonOf("git checkout sr", mixed)).toContain(": kite move\n");
+  });
+
   test("git rm has a form of git's own", () => {
     expect(reasonOf("git rm -r .", looked([finding("deny", { own: ["mine.ts"] })]))).toContain(
       "run it on your own files only: git rm -- mine.ts\n",

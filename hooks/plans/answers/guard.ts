@@ -15,7 +15,7 @@ import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "
 import { commitTexts } from "./authors.ts";
 import { headTexts } from "./heads.ts";
 import { freezeOf } from "./lock.ts";
-import { clearPaths, formOf, leftOut, ownForms, type TypedLine } from "./own-forms.ts";
+import { clearPaths, formOf, leftOut, ownForms, type TypedLine, withPath } from "./own-forms.ts";
 import { sharedPlaces } from "./shared-places.ts";
 
 // Words what the git guard found of worktrees that a shell line removes or moves while others' sessions are open there.
@@ -467,7 +467,7 @@ export function doing(files: readonly Pick<ForeignFile, "who" | "doing">[]): rea
 /** What to do for the agent's own part of the line: a command for each form, or a sentence for a command that has none. */
 function ownFileWays(reached: readonly Reached[], line: GuardedLine): readonly string[] {
   const ways = new Map<ReturnType<typeof formOf>, Reached[]>();
-  for (const one of reached) {
+  for (const one of reached.map(withPath)) {
     const form = isPlaced(one) ? formOf(one.by) : null;
     ways.set(form, [...(ways.get(form) ?? []), one]);
   }

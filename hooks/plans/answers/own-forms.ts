@@ -53,6 +53,22 @@ export function formOf({ name, paths, unclear = false }: FoundIn["by"]): Form | 
   return forms.get(name) ?? null;
 }
 
+/**
+ * `git checkout WORD` takes a path if no revision has that name. Where all files of others in its reach lie at that path,
+ * it does: then it reaches only the agent's own part there.
+ */
+export function withPath<One extends FoundIn>(one: One): One {
+  const { by, foreign, part = [], worktree } = one;
+  const [word] = by.changes?.revisions ?? [];
+  if (by.name !== "git checkout" || by.paths !== null || by.changes?.orPath !== true) return one;
+  if (typeof word !== "string" || by.dir === null || foreign.length === 0) return one;
+  const { dir } = by;
+  const path = word.replace(/\/+$/, "");
+  const isThere = (file: string) => `${nearPath(`${worktree}/${file}`, dir)}/`.startsWith(`${path}/`);
+  if (!foreign.every(({ file }) => isThere(file))) return one;
+  return { ...one, part: part.filter(isThere), partMore: 0, by: { ...by, paths: [word] } };
+}
+
 /** What to do for these findings, which have the same form; one text for each place. */
 export function ownForms(form: Form, found: readonly FoundIn[], line: TypedLine): readonly string[] {
   const places = new Map<string, FoundIn[]>();
