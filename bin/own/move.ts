@@ -29,7 +29,16 @@ import {
 } from "./own-notes.ts";
 import { ownStates, ownTree, placeState } from "./own-tree.ts";
 import { type OwnFile, type OwnPart, refused, settleOwn } from "./part.ts";
-import { mixedText, restage, sweepBeside, type TakenFile, takeBack, takenIn, whyLeft } from "./take-back.ts";
+import {
+  mixedText,
+  restage,
+  sweepBeside,
+  type TakenFile,
+  takeBack,
+  takenIn,
+  unseen,
+  whyLeft,
+} from "./take-back.ts";
 import { openTries } from "./try-tree.ts";
 
 interface MoveFlags extends WaitFlag {
@@ -213,7 +222,9 @@ function reportMove(
   );
   const code = isFailed ? exitCodes.failed : exitCodes.done;
   const back = note.files.length === 0 ? null : `kite undo --all --back ${id}`;
-  const rows = files.map(one => ({ ...one, is: one.is === "taken" ? "moved" : one.is }));
+  // A move takes no names.
+  const shown = files.map(one => (one.why === unseen ? { ...one, why: "Kite saw nobody write it" } : one));
+  const rows = shown.map(one => ({ ...one, is: one.is === "taken" ? "moved" : one.is }));
   if (json) {
     printJson(world, { ok: true, dir, branch, undo: id, back, files: rows });
     return code;
@@ -228,7 +239,7 @@ function reportMove(
       ? `Your worktree is ${where}; ${before}.`
       : `Moved your own lines of ${names} to ${where}.`,
     ...taken.flatMap(({ file, mixed }) => (mixed.length === 0 ? [] : [mixedText(clean(file), mixed)])),
-    ...files.filter(({ is }) => is === "left").map(whyLeft),
+    ...shown.filter(({ is }) => is === "left").map(whyLeft),
     `Work there from now on: cd ${shellArgument(dir)}`,
     ...(back === null ? [] : [`To have the lines back here as well: ${back}`]),
   ]);

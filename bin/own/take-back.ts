@@ -371,5 +371,6 @@ export function mixedText(name: string, mixed: OwnFile["mixed"]): string {
   );
   const what = lines === null ? "it" : lines === 1 ? "1 line" : `${lines} lines`;
   const why = `you and ${who} changed what the other wrote`;
-  return lines === null ? `${name} stays as it is: ${why}.` : `${what} of ${name} stay: ${why} there.`;
+  const stays = lines === 1 ? "stays" : "stay";
+  return lines === null ? `${name} stays as it is: ${why}.` : `${what} of ${name} ${stays}: ${why} there.`;
 }

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { plain } from "../../protocol/text.ts";
+import { isTerminalSession } from "../context/actor.ts";
 import { isYes, terminalQuestion } from "../context/person.ts";
 import {
   type ProcessContext,
@@ -12,7 +13,7 @@ import {
   type Run,
   screenOf,
 } from "../context/process-context.ts";
-import { exitCodes, fail } from "../context/with-daemon.ts";
+import { exitCodes, fail, rowsOf } from "../context/with-daemon.ts";
 import { addWait, failureOf, modeOf, waitOf } from "../rescue/restore.ts";
 import { diffLines } from "../rescue/shown.ts";
 import { bytesOf, changed, Texts } from "../rescue/texts.ts";
@@ -263,6 +264,14 @@ async function bringBack(
   const [first] = chain;
   if (first === undefined)
     return fail(world, json, "unknown_version", `Kite has no note ${id} of a kite undo --all`);
+  const other = await liveOwner(world, asker, first);
+  if (other !== null)
+    return fail(
+      world,
+      json,
+      "usage",
+      `${id} has lines of ${clean(other)}; nothing was changed. Only ${clean(other)} or a person brings them back`,
+    );
   const files: BackFile[] = [];
   for (const note of chain) {
     const git = new CallerGit(world.env, note.worktree);
@@ -286,6 +295,18 @@ async function bringBack(
     ),
   ]);
   return code;
+}
+
+/** Returns the name of the other live session whose lines an agent would bring back: they would count as the agent's. */
+async function liveOwner(
+  world: Pick<ProcessContext, "env">,
+  { client, acting }: Asker,
+  { owner }: OwnNote,
+): Promise<string | null> {
+  if (acting === null || isTerminalSession(world.env, acting.id)) return null;
+  const [session]: readonly unknown[] = JSON.parse(owner);
+  if (session === acting.id) return null;
+  return (await rowsOf(client, "sessions")).find(({ id }) => id === session)?.name ?? null;
 }
 
 async function broughtBack(

@@ -256,6 +256,7 @@ export class Attribution<By> {
   /** The lines, as far as this content has them in this order; what it has beside is in the file as well, until that is read. */
   async #aligned(fresh: readonly string[]): Promise<readonly Line[]> {
     const next: Line[] = [];
+    const links = new Links();
     let at = 0;
     const common = (to: number) => {
       for (const line of this.#lines.slice(at, to))
@@ -265,12 +266,31 @@ export class Attribution<By> {
     for (const { before, after } of await this.#hunks(bytesOf(this.#lines), text)) {
       common(before.start);
       at = before.start + before.lines;
-      next.push(...this.#lines.slice(before.start, at).filter(line => line.author !== null && isAlive(line)));
-      next.push(...fresh.slice(after.start, after.start + after.lines).map(committedLine));
+      const old = this.#lines.slice(before.start, at);
+      const lines = fresh.slice(after.start, after.start + after.lines).map(committedLine);
+      next.push(...old.filter(isInserted), ...inPlaceOf(lines, old, links));
     }
     common(this.#lines.length);
-    return next;
+    return links.apply(next);
   }
+}
+
+/**
+ * Returns the commit's lines as one group with those that stand in their place. A hook may have changed these in the commit:
+ * if the file does not get the commit's lines, a part with the one and without the other would have both.
+ */
+function inPlaceOf(lines: readonly Line[], old: readonly Line[], links: Links): readonly Line[] {
+  const replaced = new Set(old.filter(({ author }) => author === null).map(({ group }) => group));
+  const inserted = old.filter(isInserted);
+  const replacing = inserted.filter(({ group }) => replaced.has(group));
+  const all = replacing.length > 0 ? replacing : inserted;
+  const group = all[0]?.group ?? 0;
+  for (const one of all) links.join(group, one.group);
+  return lines.map(line => ({ ...line, group }));
+}
+
+function isInserted(line: Line): boolean {
+  return line.author !== null && isAlive(line);
 }
 
 function size(hunks: readonly Hunk[]): number {

@@ -104,7 +104,7 @@ function committed(parsedArgs: Arguments): Reach | null {
   // With --include it also commits whatever else is staged.
   if (paths.length > 0 && includes)
     return { ...takeAll("commit -i", pathsOf(paths), true), also: index("commit", all, true) };
-  if (paths.length > 0) return takeAll("commit", pathsOf(paths));
+  if (paths.length > 0) return takeAll("commit", pathsOf(paths), true);
   return index("commit", all, !has(parsedArgs, "-o", "--only"));
 }
 

@@ -195,6 +195,20 @@ describe("a commit of another live session", () => {
     expect(await prompt(bob, dir)).toContain(`git branch NAME ${short(made)}`);
   });
 
+  it("stays where it is when another one ends a rebase onto it", async () => {
+    const { dir, ann, bob } = await pair();
+    shell(
+      dir,
+      "git checkout -q -b topic && echo topic >a.ts && git commit -qam topic && git checkout -q main",
+    );
+    const made = await commits(bob, dir, "a.ts", "bob's part");
+    shell(dir, "git checkout -q topic");
+    await until(ann, dir, "git rebase main");
+    expect(id(dir)).toBe(made);
+    expect(await line(ann, dir, "git rebase --abort")).not.toContain("did not run");
+    expect(w.git(dir, "branch", "--contains", made)).toContain("main");
+  });
+
   it("stays its author's when another one rebases it", async () => {
     const { dir, ann, bob } = await pair();
     const made = await commits(bob, dir, "bob.ts", "bob's part");

@@ -108,6 +108,11 @@ describe("a line that moves HEAD where others are at work", () => {
     expect(said).toMatch(/HEAD from branch "main" to|moves|move HEAD/);
     const form = formAfter(said, "in a worktree of your own");
     expect(form).toMatch(new RegExp(way));
+    expect(said).toMatch(
+      form.includes(" -b ")
+        ? /^Or, to take your uncommitted work along: kite move --branch \S+$/m
+        : /^Your uncommitted work goes to a worktree and branch of its own with: kite move$/m,
+    );
     expect(shell(dir, form)).toBe(0);
     expect([head(dir), branch(dir), w.git(dir, "status", "--porcelain")]).toEqual(before);
     // Others write on: the same line runs all the same.
@@ -333,7 +338,7 @@ describe("an operation in progress", () => {
     expect([head(dir), w.git(dir, "status", "--porcelain")]).toEqual(before);
     // Once the owner's turn is over, the same line runs when it is sent again.
     await stops(bob, dir);
-    expect(await line(ann, dir, abort)).toContain("whose turn is over");
+    expect(await line(ann, dir, abort)).toContain(`"${bob}", whose turn is over, began it`);
     await prompt(bob, dir);
     expect(verdict(await line(bob, dir, abort))).toBe("runs");
     expect(branch(dir)).toBe("main");

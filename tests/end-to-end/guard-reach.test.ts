@@ -271,6 +271,8 @@ describe("a command that takes in what others changed", () => {
     expect(await w.found(bob, dir, [commit])).toEqual([`0 tell_first: a.ts held by ${ann}; own b.ts`]);
     const own = command("git commit", { reach: "index", commits: true, paths: ["b.ts"] });
     expect(await w.found(bob, dir, [own])).toEqual([]);
+    const folder = command("git commit", { reach: "take_all", commits: true, paths: ["."] });
+    expect(await w.found(bob, dir, [folder])).toEqual([`0 tell_first: a.ts held by ${ann}; own b.ts`]);
   });
 
   it("says which of the line's commands it is", async () => {

@@ -109,9 +109,9 @@ describe("kite move", () => {
     const text = world.read(dir, "a.txt");
     const { out, code } = await world.kite(dir, ["move"], "k-bob");
     expect(code).toBe(1);
-    expect(out).toMatch(/of a\.txt stay: you and k-ann changed what the other wrote there\./);
+    expect(out).toMatch(/of a\.txt stays?: you and k-ann changed what the other wrote there\./);
     expect(out).toMatch(/\.env\.local stays as it is: Kite cannot keep what it has now/);
-    expect(out).toMatch(/by hand stays as it is: Kite saw nobody write it/);
+    expect(out).toMatch(/by hand stays as it is: Kite saw nobody write it\./);
     const [, there = ""] = /Work there from now on: cd (.*)\n/.exec(out) ?? [];
     expect(readFileSync(join(there, "a.txt"), "utf8")).toBe(ten.replace("8\n", "bob\n"));
     expect(statSync(join(there, "tool.sh")).mode & 0o111).toBe(0o111);

@@ -105,6 +105,10 @@ describe("kite undo --all", () => {
     expect(gitOf(dir)).toBe(index);
     const [, line = ""] = /To have them back: kite (.*)\n/.exec(out) ?? [];
     expect(line).toMatch(/^undo --all --back u-\d+$/);
+    // Brought back by another one, they would count as that one's.
+    const after = treeOf(dir);
+    const other = await world.kite(dir, line.split(" "), "l-ann");
+    expect([other.code, treeOf(dir)]).toEqual([1, after]);
     expect((await world.kite(dir, line.split(" "), "l-bob")).code).toBe(0);
     expect(treeOf(dir)).toEqual(before);
     expect(gitOf(dir)).toBe(index);
@@ -191,7 +195,7 @@ describe("kite undo --all", () => {
     const { out, code } = await world.kite(dir, ["undo", "--all"], "m-bob");
     expect(code).toBe(0);
     expect(world.read(dir, "a.txt")).toBe(bobs.replace("bob\n10", "9\n10"));
-    expect(out).toMatch(/of a\.txt stay: you and m-ann changed what the other wrote there/);
+    expect(out).toMatch(/of a\.txt stays?: you and m-ann changed what the other wrote there/);
   });
 
   test("what cannot be kept first stays, and says why", async () => {

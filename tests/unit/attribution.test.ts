@@ -53,6 +53,19 @@ describe("An attribution", () => {
     });
   });
 
+  test("does not give both of what one wrote and of what a hook made of it in the commit", async () => {
+    const [file, hooked] = ["1\nann x\n3\nbob\n", "1\nann X\n3\n"];
+    const mixed = { ann: hooked, bob: `${hooked}bob\n`, mixed: ["+ann"] };
+    const events = [
+      ["ann", "1\nann x\n3\n"],
+      ["bob", file],
+      ["HEAD", hooked],
+      ["", file],
+    ] as const;
+    expect(await owns("1\n2\n3\n", ...events)).toEqual(mixed);
+    expect(await owns("1\n3\n", ...events)).toEqual(mixed);
+  });
+
   test("does not mix those who append to a file whose last line has no end", async () => {
     expect(await owns("1", ["ann", "1\na"], ["bob", "1\na\nb"])).toEqual({
       ...{ ann: "1\na", bob: "1\nb", mixed: [] },

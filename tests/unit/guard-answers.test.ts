@@ -125,6 +125,13 @@ describe("a line that may wipe others' work is denied", () => {
     );
   });
 
+  test("git checkout takes a path where others' files are there, and then has the form of a path", () => {
+    const mixed = looked([finding("deny", { own: ["b.ts", "src/a.ts"] })]);
+    expect(reasonOf("git checkout src/a.ts", mixed)).toContain(": kite undo --all src/a.ts\n");
+    expect(reasonOf("git checkout src", mixed)).toContain(": kite undo --all src/a.ts\n");
+    expect(reasonOf("git checkout sr", mixed)).toContain(": kite move\n");
+  });
+
   test("git rm has a form of git's own", () => {
     expect(reasonOf("git rm -r .", looked([finding("deny", { own: ["mine.ts"] })]))).toContain(
       "run it on your own files only: git rm -- mine.ts\n",
@@ -174,16 +181,23 @@ describe("a line that may wipe others' work is denied", () => {
     const text = reasonOf("cd sub && git reset --hard", looked([finding("deny", { own })]));
     expect(text).toContain(
       ": (cd /home/dev/project && kite undo --all -- " +
-        "-f 'a'\\''b' 'app/[id].ts' :x '$(x)' 'ünï.ts') (and 2 more files of yours)\n",
+        "-f 'a'\\''b' 'app/[id].ts' :x '$(x)' 'ünï.ts')\nThat leaves out 2 more files of yours: name them as well.\n",
     );
     const removed = reasonOf("cd sub && git rm -r .", looked([finding("deny", { own })]));
     expect(removed).toContain("only: git -C /home/dev/project --literal-pathspecs rm -- -f 'a'\\''b'");
   });
 
+  test("where no name can be shown, the command does not take all", () => {
+    const text = reasonOf("git checkout -- 'no\"quotes'", looked([finding("deny", { own: ['no"quotes'] })]));
+    expect(text).toContain(
+      ": kite undo --all FILE\nFILE stands for 1 file of yours with a name that Kite does not repeat here.\n",
+    );
+  });
+
   test("long lists are cut, and counted", () => {
     const own = Array.from({ length: 20 }, (_, i) => `${"x".repeat(98)}${i + 10}`);
     const text = reasonOf("git reset --hard", looked([finding("deny", { own })]));
-    expect(text).toContain(`${own[9]} (and 10 more files of yours)`);
+    expect(text).toContain(`${own[9]}\nThat leaves out 10 more files of yours: name them as well.\n`);
     const foreign = Array.from({ length: 20 }, (_, i) => ({ ...carols, file: `f${i}` }));
     expect(reasonOf("git stash", looked([finding("deny", { foreign, more: 7 })]))).toContain(
       "; and 22 more.",

@@ -89,7 +89,7 @@ describe("short forms of zsh", () => {
     ["zsh -c 'for f (a.ts b.ts) git checkout -- $f'", ...two],
     // Bash reads these as they are.
     ["f() { git reset --hard; }; f", "git reset --hard: tree; all"],
-    ["git commit -m 'for f (a b) git reset --hard' -- a", "git commit: take_all; a"],
+    ["git commit -m 'for f (a b) git reset --hard' -- a", "git commit: take_all; commits; a"],
     ["echo 'x=1 &! (y' \"for f (a) git reset\"; git log"],
   ])("%s", (line, ...commands) => {
     expect(reached(line)).toEqual(commands);
@@ -412,8 +412,8 @@ describe("every form of every command", () => {
     ["git commit --al -m x", "git commit -a: take_all; commits; all"],
     ["git commit -ma", "git commit: index; commits; all"],
     ["git commit -m -a", "git commit: index; commits; all"],
-    ["git commit -m x a.ts", "git commit: take_all; a.ts"],
-    ["git commit -m x -o -- a.ts", "git commit: take_all; a.ts"],
+    ["git commit -m x a.ts", "git commit: take_all; commits; a.ts"],
+    ["git commit -m x -o -- a.ts", "git commit: take_all; commits; a.ts"],
     ["git commit -im x a.ts", "git commit -i: take_all; commits; a.ts", "git commit: index; commits; all"],
     ["git commit -F msg.txt --author 'A <a@b>' -S", "git commit: index; commits; all"],
     ["git commit -p", "git commit: index; commits; all"],

@@ -321,14 +321,17 @@ async function operationEnd(
   { operation, how }: Extract<RefUse, { does: "end" }>,
 ): Promise<Concern> {
   const { facts } = services;
-  const head = await headCommit(services, place);
+  const head = await facts.heads.now(place);
+  if ("unreachable" in head || head.commit === null) return nothing;
+  // A rebase is on no branch: it loses what no ref has, and not the commits of the branch on which it puts others.
+  const kept = head.ref === null ? ["--glob=refs/*"] : [];
   for (const file of origins.get(operation) ?? []) {
     const text = await facts.history.small(place, file);
-    if (typeof text !== "string" || head === null) continue;
+    if (typeof text !== "string") continue;
     const begun = await commitNamed(facts, place, text);
     if (begun === null) return nothing;
     return how === "abort"
-      ? listed(services, place, "dropped", [head], [begun])
+      ? listed(services, place, "dropped", [head.commit], [begun, ...kept])
       : { concerned: [], olds: [begun] };
   }
   return nothing;

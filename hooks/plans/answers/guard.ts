@@ -15,7 +15,7 @@ import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "
 import { commitTexts } from "./authors.ts";
 import { headTexts } from "./heads.ts";
 import { freezeOf } from "./lock.ts";
-import { clearPaths, formOf, ownForms, type TypedLine } from "./own-forms.ts";
+import { clearPaths, formOf, leftOut, ownForms, type TypedLine, withPath } from "./own-forms.ts";
 import { sharedPlaces } from "./shared-places.ts";
 
 // Words what the git guard found of worktrees that a shell line removes or moves while others' sessions are open there.
@@ -467,7 +467,7 @@ export function doing(files: readonly Pick<ForeignFile, "who" | "doing">[]): rea
 /** What to do for the agent's own part of the line: a command for each form, or a sentence for a command that has none. */
 function ownFileWays(reached: readonly Reached[], line: GuardedLine): readonly string[] {
   const ways = new Map<ReturnType<typeof formOf>, Reached[]>();
-  for (const one of reached) {
+  for (const one of reached.map(withPath)) {
     const form = isPlaced(one) ? formOf(one.by) : null;
     ways.set(form, [...(ways.get(form) ?? []), one]);
   }
@@ -516,8 +516,7 @@ function gitForm(words: string, { own, worktree, by }: Reached, cwd: string): st
   const isHere = by.dir === cwd && cwd === worktree && by.gitDir === null && by.workTree === null;
   const where = isHere ? "" : ` -C ${shellArgument(worktree)}`;
   const isLiteral = shown.some(path => /[*?[\\]|^:/.test(path));
-  const rest = own.length - shown.length;
-  const more = rest === 0 ? "" : ` (and ${rest} more ${rest === 1 ? "file" : "files"} of yours)`;
+  const more = leftOut(own.length - shown.length);
   const options = isLiteral ? " --literal-pathspecs" : "";
   return `run it on your own files only: git${where}${options} ${words} -- ${shown.map(shellArgument).join(" ")}${more}`;
 }

@@ -156,8 +156,11 @@ function wayText({ worktree }: OfHead, { way, hasOwn, at }: Of<"moves">, cwd: st
     return `take a copy of ${branchWords(at)} with your uncommitted work to a worktree of your own, and run the line there: kite move`;
   const line = worktreeLine(way, worktree, cwd);
   const on = way.branch === null ? "" : ` on ${quote(way.branch, limits.nameBytes)}`;
-  const move = way.words[0] === "-b" && way.branch !== null ? ` --branch ${shellArgument(way.branch)}` : "";
-  const own = hasOwn ? [`Your uncommitted work comes along with: kite move${move}`] : [];
+  const own = !hasOwn
+    ? []
+    : way.words[0] === "-b" && way.branch !== null
+      ? [`Or, to take your uncommitted work along: kite move --branch ${shellArgument(way.branch)}`]
+      : ["Your uncommitted work goes to a worktree and branch of its own with: kite move"];
   return [`work${on} in a worktree of your own: ${line}`, ...own].join("\n");
 }
 
@@ -209,7 +212,7 @@ function interferesText(
   const whose =
     who === null
       ? "Kite did not see who began it"
-      : `${name}${owners[state]} began it ${duration(sinceMs)} ago`;
+      : `${name}${owners[state]}${owners[state] === "" ? "" : ","} began it ${duration(sinceMs)} ago`;
   const wait =
     state === "at work"
       ? `wait until ${name} has ended it, or tell it what you need: kite message send ${shellArgument(who ?? "")} TEXT`

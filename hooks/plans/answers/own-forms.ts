@@ -53,6 +53,22 @@ export function formOf({ name, paths, unclear = false }: FoundIn["by"]): Form | 
   return forms.get(name) ?? null;
 }
 
+/**
+ * `git checkout WORD` takes a path if no revision has that name. Where all files of others in its reach lie at that path,
+ * it does: then it reaches only the agent's own part there.
+ */
+export function withPath<One extends FoundIn>(one: One): One {
+  const { by, foreign, part = [], worktree } = one;
+  const [word] = by.changes?.revisions ?? [];
+  if (by.name !== "git checkout" || by.paths !== null || by.changes?.orPath !== true) return one;
+  if (typeof word !== "string" || by.dir === null || foreign.length === 0) return one;
+  const { dir } = by;
+  const path = word.replace(/\/+$/, "");
+  const isThere = (file: string) => `${nearPath(`${worktree}/${file}`, dir)}/`.startsWith(`${path}/`);
+  if (!foreign.every(({ file }) => isThere(file))) return one;
+  return { ...one, part: part.filter(isThere), partMore: 0, by: { ...by, paths: [word] } };
+}
+
 /** What to do for these findings, which have the same form; one text for each place. */
 export function ownForms(form: Form, found: readonly FoundIn[], line: TypedLine): readonly string[] {
   const places = new Map<string, FoundIn[]>();
@@ -111,7 +127,7 @@ function partOf(here: readonly FoundIn[]): readonly string[] {
   return [...new Set(here.flatMap(({ part = [] }) => part))];
 }
 
-/** The command for these files, in its place, and how many files of the agent its text leaves out. */
+/** The command for these files, in its place. A text behind it says how many files of the agent it leaves out. */
 function command(
   here: readonly FoundIn[],
   line: TypedLine,
@@ -123,10 +139,21 @@ function command(
   const names = files.map(file => (isHere ? nearPath(`${first?.worktree}/${file}`, line.cwd) : file));
   const shown = clearPaths(names);
   const left = files.length - shown.length + Math.max(...here.map(({ partMore = 0 }) => partMore));
-  const more = left === 0 ? "" : ` (and ${left} more ${left === 1 ? "file" : "files"} of yours)`;
   const dashes = shown.some(name => name.startsWith("-")) ? ["--"] : [];
-  const text = [...words, ...dashes, ...shown].map(shellArgument).join(" ");
-  return `${inPlace(here, line, text)}${more}`;
+  // Without a file the command would take all of the agent's.
+  const paths = shown.length === 0 ? ["FILE"] : shown;
+  const text = [...words, ...dashes, ...paths].map(shellArgument).join(" ");
+  return `${inPlace(here, line, text)}${shown.length === 0 ? namesHidden(left) : leftOut(left)}`;
+}
+
+/** Says that the command before names not all files of the agent; a line of its own, so that the command runs as it stands. */
+export function leftOut(files: number): string {
+  if (files === 0) return "";
+  return `\nThat leaves out ${files} more ${files === 1 ? "file" : "files"} of yours: name ${files === 1 ? "it" : "them"} as well.`;
+}
+
+function namesHidden(files: number): string {
+  return `\nFILE stands for ${files} ${files === 1 ? "file" : "files"} of yours with a name that Kite does not repeat here.`;
 }
 
 /** The names that a text shows unchanged, as many as an agent wants to read. */
