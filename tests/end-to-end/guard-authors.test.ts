@@ -351,6 +351,21 @@ describe("who made a commit", () => {
     expect(await line(ann, dir, "git commit -q --amend -m other")).toContain(`"scripted" is of "${bob}"`);
   });
 
+  it("is not of a line that began after it was noted, in the same second", async () => {
+    const { dir, ann, bob } = await pair();
+    // Kite looks at HEAD's log from here on.
+    await line(ann, dir, "git log -1");
+    const script = call("./commit.sh");
+    await begin(bob, dir, script);
+    appendFileSync(join(dir, "b.ts"), "more\n");
+    shell(dir, "git commit -qam scripted");
+    await finish(bob, dir, script);
+    const next = call("ls");
+    await begin(ann, dir, next);
+    await w.event(ann, dir, { hook_event_name: "PostToolUse", tool_response: {}, duration_ms: 0, ...next });
+    expect(await line(ann, dir, "git commit -q --amend -m other")).toContain(`"scripted" is of "${bob}"`);
+  });
+
   it("is one of several where their lines ran at once", async () => {
     const { dir, ann, bob } = await pair();
     const [first, second] = [call("git merge -q nowhere"), call("git cherry-pick nothing")];

@@ -57,7 +57,7 @@ export async function noteCommits(
   if (ranMs === null || around === null || "unreachable" in around || around.gitDir === null) return back;
   const place = { worktree: around.worktree, gitDir: around.gitDir };
   if (guarded.some(line => line.place.gitDir === place.gitDir)) return back;
-  await movesSeen(services, lines, place, { actor, begunMs: inSeconds(services.clock.wall() - ranMs) });
+  await movesSeen(services, lines, place, { actor, begunMs: services.clock.wall() - ranMs });
   return back;
 }
 
@@ -268,14 +268,15 @@ export async function movesSeen(
   if ("unreachable" in log || log.bytes === null || (by === null && log.bytes === before)) return;
   if (!isRunning) lines.looked(place, log.bytes);
   // At the first look nobody can tell what was there before the line.
-  const own = by === null || before === null ? [] : log.moves.filter(({ wallMs }) => wallMs >= by.begunMs);
+  const own =
+    by === null || before === null ? [] : log.moves.filter(({ wallMs }) => wallMs >= inSeconds(by.begunMs));
   const unseen = log.moves.filter(({ at }) => before !== null && at >= before);
   const actor = by !== null && own.length > 0 ? by.actor : null;
   const isLooking = !isRunning && unseen.length > 0 && hasForeignCommits(services, actor, project);
   const gone = isLooking ? await goneCommits(services, project, place, fromOf(null, unseen)) : [];
   const placed = await replacements(services, place, log, gone, unseen);
   const commits = madeCommits(own, placed).filter(
-    ({ commit }) => !isKnownOf(services, by?.actor, project, commit),
+    ({ commit }) => by !== null && !isKnownOf(services, by, project, commit),
   );
   if (commits.length > 0 && by !== null) {
     const rest = { project, commits, wallMs: clock.wall() };
@@ -284,9 +285,17 @@ export async function movesSeen(
   await tellGone(services, { actor, project, command: null }, gone, placed);
 }
 
-/** Whether the log has nothing more to note of the commit: its line is known, or the actor stands there. */
-function isKnownOf({ engine }: Services, actor: Actor | undefined, project: string, commit: string): boolean {
+/**
+ * Whether the log has nothing more to note of the commit: its line is known, the actor stands there, or it was noted before
+ * the actor's line began. The log counts in seconds, in which several lines may end.
+ */
+function isKnownOf(
+  { engine }: Services,
+  { actor, begunMs }: { readonly actor: Actor; readonly begunMs: number },
+  project: string,
+  commit: string,
+): boolean {
   const row = engine.state.commits.made.get(commitKey({ project, commit }));
   if (row === undefined) return false;
-  return row.isSure === true || row.actors.some(one => actor !== undefined && sameActor(one.actor, actor));
+  return row.isSure === true || row.wallMs < begunMs || row.actors.some(one => sameActor(one.actor, actor));
 }
