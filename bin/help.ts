@@ -11,7 +11,8 @@ type Commands = Readonly<Record<string, { readonly description: string; readonly
 export const groups: Readonly<Record<string, readonly string[]>> = {
   Start: ["install", "uninstall", "up", "down", "demo"],
   Look: ["status", "watch", "explain", "whose", "diff", "history", "log", "go"],
-  Act: ["off", "on", "lock", "freeze", "thaw", "rename", "undo", "rescue"],
+  Act: ["off", "on", "lock", "freeze", "thaw", "rename", "rescue"],
+  Git: ["commit", "undo", "try", "move"],
   Plan: ["task", "message"],
   Agents: ["spawn", "agents", "merge"],
   Machines: ["store"],
