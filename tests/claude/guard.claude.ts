@@ -1,6 +1,7 @@
 /** Two sessions of the real client with work in one checkout, and git commands of the second one. */
 import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
 import { programs } from "./programs.ts";
@@ -61,7 +62,9 @@ test("a session that would stash another one's work is stopped, and stashes its 
   expect(denied.isError).toBe(true);
   expect(denied.text).toContain("may wipe uncommitted work of another agent");
   expect(denied.text).toContain('"ann.txt" is held by');
-  expect(denied.text).toContain("git stash push -- bob.txt");
+  expect(denied.text).toContain(
+    "worktree of their own: kite move\nTo drop your own lines: kite undo --all bob.txt\n",
+  );
   expect(bob.model.result("toolu_own").isError).toBe(false);
   expect(world.read("ann.txt")).toBe(annsText);
   expect(world.read("bob.txt")).toBe("bob.txt\n");
@@ -85,6 +88,38 @@ test("a commit takes in one's own files only, and the other one's work stays as 
   expect(git("show", "--name-only", "--format=", "HEAD").trim()).toBe("bob.txt");
   expect(world.read("ann.txt")).toBe(annsText);
   expect(git("status", "--porcelain", "--", "ann.txt", "bob.txt")).toBe(" M ann.txt\n");
+  end();
+  expect(await ann.ended).toBe(0);
+});
+
+test("a session whose git lines are refused does its own part, and moves HEAD when it asks twice", async () => {
+  const program = fileURLToPath(new URL("../../bin/kite", import.meta.url));
+  const kite = `KITE_HOME=${world.paths.home} ${program}`;
+  git("config", "user.name", "b");
+  git("config", "user.email", "b@localhost");
+  const { ann, bob, end } = await pair([
+    bash("toolu_all", "git add -A && git commit -qm 'all of it'"),
+    bash("toolu_commit", `${kite} commit -m 'all of it' bob.txt`),
+    bash("toolu_try", `${kite} try -- cat ann.txt bob.txt`),
+    bash("toolu_switch", "git switch -q -c topic"),
+    bash("toolu_again", "git switch -q -c topic"),
+    say("Done."),
+  ]);
+  expect(await bob.ended).toBe(0);
+  expect(bob.model.result("toolu_all").text).toContain("kite commit -m 'all of it' bob.txt\n");
+  expect(bob.model.result("toolu_commit").text).toContain("all of it\n 1 file changed");
+  expect(git("log", "-1", "--format=%s", "--name-only", "HEAD").split("\n").filter(Boolean)).toEqual([
+    "all of it",
+    "bob.txt",
+  ]);
+  expect(bob.model.result("toolu_try").text).toContain("ann.txt\nbob's work");
+  const asked = bob.model.result("toolu_switch");
+  expect(asked.isError).toBe(true);
+  expect(asked.text).toContain("would move HEAD from branch");
+  expect(asked.text).toContain("git worktree add -b topic");
+  expect(bob.model.result("toolu_again").isError).toBe(false);
+  expect(git("branch", "--show-current").trim()).toBe("topic");
+  expect(world.read("ann.txt")).toBe(annsText);
   end();
   expect(await ann.ended).toBe(0);
 });
