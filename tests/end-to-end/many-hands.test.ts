@@ -234,8 +234,17 @@ class History {
     return this.#kite(hand, words);
   }
 
-  #kite(hand: Hand, words: readonly string[], killAfterMs: number | null = null): Promise<Ran> {
-    return this.#run(hand, process.execPath, [kiteProgram, ...words], killAfterMs);
+  /** A line of the hand's shell, which its client tells of as of any other. */
+  async #kite(hand: Hand, words: readonly string[], killAfterMs: number | null = null): Promise<Ran> {
+    const call = this.#call("Bash", { command: `kite ${words.map(word => `'${word}'`).join(" ")}` });
+    const said = await this.#event(hand.session, { hook_event_name: "PreToolUse", ...call });
+    expect(said).not.toContain('"deny"');
+    const begunMs = Date.now();
+    const ran = await this.#run(hand, process.execPath, [kiteProgram, ...words], killAfterMs);
+    const name = ran.code === 0 ? "PostToolUse" : "PostToolUseFailure";
+    const end = { hook_event_name: name, tool_response: {}, duration_ms: Date.now() - begunMs };
+    await this.#event(hand.session, { ...end, ...call });
+    return ran;
   }
 
   async #run(
