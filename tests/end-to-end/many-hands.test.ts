@@ -50,6 +50,7 @@ class History {
   readonly #head: Model = new Map();
   /** The commits, each with whose lines it has. */
   readonly #commits = new Map<string, string>();
+  readonly #refused = new Set<string>();
   #values = 0;
   #calls = 0;
   #moved = 0;
@@ -122,6 +123,8 @@ class History {
 
   /** A git line: one that is refused changes nothing, one that runs only what is the hand's own. */
   async #line(hand: Hand, line: string): Promise<void> {
+    // Sent again, it would run: its agent has been told.
+    if (this.#refused.has(`${hand.name} ${line}`)) return;
     const call = this.#call("Bash", { command: line });
     const said = await this.#event(hand.session, {
       hook_event_name: "PreToolUse",
@@ -129,7 +132,10 @@ class History {
     });
     const isRefused = said.includes('"deny"');
     this.#told.push(`${hand.name}: ${line}${isRefused ? " (refused)" : ""}`);
-    if (isRefused) return;
+    if (isRefused) {
+      this.#refused.add(`${hand.name} ${line}`);
+      return;
+    }
     const before = this.#git("rev-parse", "HEAD");
     const ran = await this.#run(hand, "bash", ["-c", line]);
     const end = ran.code === 0 ? "PostToolUse" : "PostToolUseFailure";
