@@ -347,7 +347,8 @@ export function systemTable(): ProcessTable {
 /** The kernel counts times of processes in hundredths of a second, whatever its own clock does. */
 const tickMs = 10;
 
-function namesIn(path: string): readonly string[] | undefined {
+/** The names in a folder of `/proc`; undefined: it cannot be read. */
+export function namesIn(path: string): readonly string[] | undefined {
   try {
     return readdirSync(path);
   } catch {
@@ -356,7 +357,8 @@ function namesIn(path: string): readonly string[] | undefined {
   }
 }
 
-function readProc(path: string): string | null {
+/** The text of a file of `/proc`; null: it cannot be read. */
+export function readProc(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
   } catch {
@@ -365,7 +367,8 @@ function readProc(path: string): string | null {
   }
 }
 
-function linkOf(path: string): string | null {
+/** Where a link of `/proc` leads; null: it cannot be read. */
+export function linkOf(path: string): string | null {
   try {
     return readlinkSync(path);
   } catch {

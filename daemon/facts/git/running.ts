@@ -6,10 +6,9 @@
  */
 
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { promisify } from "node:util";
 import { limits } from "../../../protocol/limits.ts";
-import { parseStat } from "../process-table.ts";
+import { linkOf, namesIn, parseStat, readProc } from "../process-table.ts";
 
 /** A git process that may change a repository. */
 export interface GitProcess {
@@ -66,7 +65,7 @@ export async function gitProcesses(): Promise<readonly GitProcess[]> {
 /** Linux: `/proc`. Other work gets its turn now and then. */
 async function inProc(): Promise<readonly GitProcess[]> {
   const upMs = Number.parseFloat(readProc("/proc/uptime") ?? "") * 1000;
-  const pids = namesIn("/proc").filter(name => /^\d+$/.test(name));
+  const pids = (namesIn("/proc") ?? []).filter(name => /^\d+$/.test(name));
   const found: GitProcess[] = [];
   for (const [i, pid] of pids.entries()) {
     if (i > 0 && i % limits.anchorBatchMax === 0) await new Promise(resolve => setImmediate(resolve));
@@ -165,31 +164,4 @@ export function parseLsof(text: string): ReadonlyMap<number, string> {
     else if (line.startsWith("n") && pid !== null) found.set(pid, line.slice(1));
   }
   return found;
-}
-
-function namesIn(path: string): readonly string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    // Without a process table no process is known.
-    return [];
-  }
-}
-
-function readProc(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    // The process has ended, or is hidden from the daemon.
-    return null;
-  }
-}
-
-function linkOf(path: string): string | null {
-  try {
-    return readlinkSync(path);
-  } catch {
-    // Another user's process.
-    return null;
-  }
 }
