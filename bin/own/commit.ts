@@ -239,7 +239,7 @@ function askOnce({ own, others, who, flags }: Committing, { files }: Chosen): vo
   writeFileSync(note, taken, { mode: 0o600 });
   const line = `kite commit ${others.map(name => `--with ${shellArgument(name)}`).join(" ")}`;
   throw refused(
-    `${line} commits the lines of ${listed(others)}, too, in ${listed(files.map(({ file }) => file))}; nothing was committed. ` +
+    `${line} commits ${listed(files.map(({ file }) => file))} with whatever lines ${listed(others)} has there, too; nothing was committed. ` +
       `To do so, run the same line again: ${listed(others)} will be told${flags.of === undefined ? "" : ` beside ${who.name}`}`,
   );
 }
@@ -522,7 +522,7 @@ async function tell(
 ): Promise<void> {
   const names = listed(files.map(({ file }) => file));
   for (const to of others) {
-    const text = `${who.name} committed your lines in ${names} with its own, in ${commit.slice(0, 10)} (kite commit --with).`;
+    const text = `${who.name} committed ${names} with whatever lines you had there, too, in ${commit.slice(0, 10)} (kite commit --with).`;
     const agent = who.agent === null ? {} : { agent: who.agent };
     // An agent that has ended has no inbox.
     await asker.client.request("message_send", { id: who.id, ...agent, to, text: text.slice(0, 2_000) });

@@ -151,7 +151,7 @@ describe("kite commit", () => {
     expect((await world.kite(dir, words, "w-ann")).code).toBe(0);
     expect(show(dir, "HEAD:s.ts")).toBe("ann\ntwo\nthree\nfour\nbob\n");
     const inbox = await world.json(dir, ["message", "inbox"], "w-bob");
-    expect(JSON.stringify(inbox)).toContain("committed your lines in s.ts");
+    expect(JSON.stringify(inbox)).toContain("committed s.ts with whatever lines you had there, too");
   });
 
   test("says what it did when it is sent again, and never commits twice", async () => {
